@@ -75,7 +75,7 @@ for path in "${conditional[@]}"; do
 		die "unifdef failed on $path"
 done
 
-# Print "PATH RULE" for each rule that matched.
+# The scripts that split-cocci.pl adds print "MATCHED RULE".
 run_spatch() {
 	local path=$1 rules=$tmp/sp/$1.cocci
 	spatch --very-quiet --no-includes --in-place --sp-file "$rules" "$path" \
@@ -83,8 +83,8 @@ run_spatch() {
 }
 export -f run_spatch
 export tmp
+# shellcheck disable=SC2016
 printf '%s\n' "${cocci_files[@]}" |
-	# shellcheck disable=SC2016
 	xargs -P "$(nproc)" -I{} bash -c 'run_spatch "$1"' _ {}
 failed=0
 for path in "${cocci_files[@]}"; do

@@ -7,7 +7,7 @@ type T;
 identifier f = { bpf_overflow_handler, perf_event_set_bpf_handler,
 	perf_event_free_bpf_handler, __perf_event_set_bpf_prog,
 	perf_event_set_bpf_prog, perf_event_free_bpf_prog,
-	perf_trace_run_bpf_submit };
+	perf_trace_run_bpf_submit, perf_get_event };
 @@
 - T f(...) { ... }
 
@@ -36,3 +36,9 @@ struct perf_event {
 - T m;
 ...
 };
+
+@functions@
+type T;
+identifier f = { perf_get_event };
+@@
+- T f(...) { ... }

@@ -3,7 +3,8 @@
 // file: kernel/trace/trace_kprobe.c
 @functions@
 type T;
-identifier f = { bpf_get_kprobe_info };
+identifier f = { bpf_get_kprobe_info, trace_kprobe_on_func_entry,
+	trace_kprobe_error_injectable };
 @@
 - T f(...) { ... }
 
@@ -16,6 +17,27 @@ f(...) {
 - if (<+... bpf_prog_array_valid(...) ...+>) S
 ...+>
 }
+
+// file: kernel/trace/trace_probe.h
+@functions@
+type T;
+identifier f = { trace_kprobe_on_func_entry, trace_kprobe_error_injectable };
+@@
+- T f(...) { ... }
+
+// file: kernel/trace/trace_events.c
+@functions@
+type T;
+identifier f = { trace_event_get_offsets };
+@@
+- T f(...) { ... }
+
+// file: include/linux/syscalls.h
+@functions@
+type T;
+identifier f = { is_syscall_trace_event };
+@@
+- T f(...) { ... }
 
 // file: kernel/trace/trace_uprobe.c
 @functions@
@@ -89,6 +111,6 @@ identifier f = { bpf_prog_array_valid, trace_call_bpf,
 type T;
 identifier f = { bpf_get_kprobe_info, bpf_get_uprobe_info,
 	perf_event_set_bpf_prog, perf_event_free_bpf_prog,
-	perf_trace_run_bpf_submit };
+	perf_trace_run_bpf_submit, trace_event_get_offsets };
 @@
 - T f(...);
