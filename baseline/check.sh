@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# check.sh TREE - exit 0 if and only if nothing in the manifest is left in TREE.
+# check.sh TREE - exit 0 if and only if nothing in the manifest is left in TREE,
+# and the numbers and layouts of its uapi are the usual ones.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -9,7 +10,7 @@ cd "$1"
 dirs=(arch drivers fs include kernel lib net samples security)
 left=0
 
-# found ARG... - show what grep finds, as a failure. Object files may be in TREE.
+# found ARG... - show what grep finds in sources (TREE may have been built in).
 found() {
 	local hits
 	hits=$(grep -rnwIF --include='*.[chSs]' --include='*.lds*' --include='*.sh' \
@@ -32,4 +33,9 @@ while read -r name in paths; do
 	fi
 done < <(grep -v '^#\|^$' "$here/manifest"; sed -n 's/^[^#]/path &/p' "$here/removed-files")
 found "${everywhere[@]}" "${dirs[@]}"
+
+if ! "${CC:-gcc}" -fsyntax-only -iquote include/uapi/linux "$here/layout-check.c"; then
+	echo "check: the uapi layout has changed" >&2
+	left=1
+fi
 exit "$left"

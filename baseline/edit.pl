@@ -10,7 +10,8 @@ my ($file, @text, $rule);
 my $failed = 0;
 
 sub complain {
-	warn "$rules: '$rule' in $file: $_[0]\n";
+	(my $name = $rules) =~ s{.*/}{};
+	warn "derive: $name: '$rule' in $file: $_[0]\n";
 	$failed = 1;
 }
 
