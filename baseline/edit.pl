@@ -41,12 +41,12 @@ sub cut_range {
 }
 
 sub cut_last {
-	my ($re, $before) = @_;
+	my ($re, $before, @blank) = @_;
 	my $i = find($before, 0);
 	return complain("no line matches what it comes before") if $i < 0;
 	return complain("what it comes before is not unique") if find($before, $i + 1) >= 0;
 	while (--$i >= 0) {
-		return splice @text, $i, 1 if $text[$i] =~ $re;
+		return splice @text, $i, 1, @blank if $text[$i] =~ $re;
 	}
 	complain("no line matches");
 }
@@ -107,8 +107,8 @@ while ($rule = <$in>) {
 		@text = @kept;
 	} elsif ($rule =~ m{^(range|until) /(.*)/ \.\. /(.*)/$}) {
 		cut_range(qr/$2/, qr/$3/, $1 eq 'until');
-	} elsif ($rule =~ m{^last /(.*)/ before /(.*)/$}) {
-		cut_last(qr/$1/, qr/$2/);
+	} elsif ($rule =~ m{^last /(.*)/ before /(.*)/( =>)?$}) {
+		cut_last(qr/$1/, qr/$2/, $3 ? "\n" : ());
 	} elsif ($rule =~ /^case (\S+)(?: in (\w+))?$/) {
 		cut_case($1, $2);
 	} elsif ($rule =~ m{^subst /(.*)/ => (.*)$}) {
