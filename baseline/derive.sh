@@ -107,8 +107,9 @@ done < "$tmp/files"
 
 # --- and put it into place ---
 
+# New files, not new contents: TREE may share its files with another by hard links.
 while read -r path; do
-	cp "$path" "$tree/$path"
+	cp -p --remove-destination "$path" "$tree/$path"
 done < "$tmp/files"
 (cd "$tree" && rm "${removed[@]}")
 "$here/check.sh" "$tree"
