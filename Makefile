@@ -1,0 +1,24 @@
+# Each target is one script in scripts/; its first lines say what it does.
+SAMPLE ?= tracex2
+
+help:
+	@echo 'make run [SAMPLE=$(SAMPLE)]  from nothing to a booted kernel in which a BPF program watches a kprobe'
+	@echo 'make test                  all tests; the last line is "N passed, N failed"'
+	@echo 'make shell [CMD=...]       a prompt in the booted kernel (or one command), with bcc, bpftrace, bpftool, strace'
+	@echo 'make apply KDIR=path       put the series on a Linux 6.12 tree of your own [DERIVE=1]'
+	@echo 'make tree                  build/linux: the baseline, then one commit a patch; edit and commit there'
+	@echo 'make export                build/linux -> series/ and the copies of the files that it adds'
+	@echo 'make check                 do these agree, is each patch clean'
+	@echo 'make test-list             accept the names of the tests that ran last as the list of those that must run'
+	@echo 'make clean                 remove build/ (refuses while build/linux has work that is not exported)'
+
+run:
+	@scripts/run $(SAMPLE)
+shell:
+	@scripts/shell '$(CMD)'
+apply:
+	@scripts/apply '$(KDIR)'
+test tree export check clean test-list:
+	@scripts/$@
+
+.PHONY: help run shell apply test tree export check clean test-list

@@ -1,0 +1,84 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # what is set here is used by those who source it, and the other way round
+# Sourced by every script here: paths, the environment of compiler and git, and how a step is shown.
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$top/build
+logs=$build/logs
+scripts=$top/scripts
+linux=$build/linux
+mkdir -p "$logs" "$build/stamp"
+
+# ccache knows a file again in any of the trees below build/, at any time of day.
+export LC_ALL=C PATH=/usr/lib/ccache:$PATH CCACHE_BASEDIR=$build CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
+export KBUILD_BUILD_USER=bpf KBUILD_BUILD_HOST=kprobe KBUILD_BUILD_TIMESTAMP=@0
+
+# What git does here must not depend on anybody's configuration, and the same input gives the same commit ids.
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+export GIT_COMMITTER_NAME=${GIT_COMMITTER_NAME:-harness} GIT_COMMITTER_EMAIL=${GIT_COMMITTER_EMAIL:-harness@localhost}
+export GIT_AUTHOR_NAME=${GIT_AUTHOR_NAME:-harness} GIT_AUTHOR_EMAIL=${GIT_AUTHOR_EMAIL:-harness@localhost}
+
+die() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+# step NAME COMMAND...: "[2/5] NAME ... 12s".  What the command says goes to build/logs/NAME.log, its progress (fd 3) to the
+# terminal; when it fails, so does what went wrong.  The caller sets steps to how many there are.
+step() {
+	local name=$1 log=$logs/${1// /-}.log start=$SECONDS rc=0
+	shift
+	printf '[%d/%d] %s ... ' "$((++step))" "$steps" "$name"
+	"$@" 3>&1 >"$log" 2>&1 || rc=$?
+	if ((rc == 4)); then # the one line that says what is missing
+		cat "$log"
+	elif ((rc)); then
+		printf 'failed after %ds, see %s\n' "$((SECONDS - start))" "$log"
+		grep -A 5 '^not ok ' "$log" || tail -n 20 "$log"
+	else
+		printf '%ds\n' "$((SECONDS - start))"
+	fi
+	return "$rc"
+}
+
+# stamp NAME KEY: has NAME been done for this KEY?  stamp_set NAME KEY: it has now.
+stamp() { [[ $2 = "$(cat "$build/stamp/$1" 2>/dev/null)" ]]; }
+stamp_set() { echo "$2" >"$build/stamp/$1"; }
+
+# exported DIR: what make export makes of the branch "series": series/*.patch, which nothing but a change of the series
+# changes, and a copy of each file that the series adds.
+exported() {
+	local added
+	mapfile -t added < <(git -C "$linux" diff --no-renames --diff-filter=A --name-only baseline series)
+	mkdir -p "$1/series"
+	git -C "$linux" format-patch --quiet --zero-commit --no-signature --full-index --no-numbered --no-renames \
+		-o "$1/series" baseline..series
+	((${#added[@]} == 0)) || git -C "$linux" archive series -- "${added[@]}" | tar -x -C "$1"
+}
+# exported_files DIR: the files there that come from an export, whether they should or not.
+exported_files() {
+	local dirs
+	mapfile -t dirs < <(git -C "$linux" ls-tree -d --name-only baseline | grep -vx scripts)
+	(cd "$1" && find series "${dirs[@]}" -type f ! -name cover-letter.txt 2>/dev/null | sort)
+}
+
+# What build/linux was made from.
+hash_files() { find "$@" -type f -print0 | sort -z | xargs -0 -r sha256sum | sha256sum | cut -c-16; }
+baseline_key() { echo "$(<"$build/stamp/stock") $(cd "$top" && hash_files baseline)"; }
+series_key() { echo "$(baseline_key) $(cd "$top" && hash_files series -name '0*.patch')"; }
+
+# The branch "series" may be moved or removed where it is what make tree or make export left, and nothing is edited.
+refuse_to_lose_work() {
+	local head
+	head=$(git -C "$linux" rev-parse -q --verify series 2>/dev/null) || return 0
+	[[ ! -e $build/stamp/exported ]] || stamp exported "$head" ||
+		die "build/linux has commits that are not in series/: make export first (or git reset)"
+	[[ -z $(git -C "$linux" status --porcelain | head -n 1) ]] ||
+		die "build/linux has edits that are not committed: commit and make export first (or git stash)"
+}
+
+# guest_samples DIR NAME...: these samples with their demos in DIR/samples, for vm -d DIR.
+guest_samples() {
+	local dir=$1/samples name
+	shift
+	mkdir -p "$dir"
+	for name; do cp "$build/obj/samples/$name" "$build/obj/samples/$name.bpf.o" "$scripts/demo/$name".* "$dir/"; done
+}
