@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * BPF programs on perf events: what perf core and the sources of events call.
+ */
+#ifndef _LINUX_BPF_EVENTS_H
+#define _LINUX_BPF_EVENTS_H
+
+#include <linux/errno.h>
+#include <linux/rcupdate.h>
+#include <linux/trace_events.h>
+
+struct bpf_event_array;
+struct perf_event;
+struct perf_event_query_bpf;
+struct seq_file;
+
+#ifdef CONFIG_BPF_EVENTS
+int bpf_event_set_prog(struct perf_event *event, u32 prog_fd);
+int bpf_event_query(struct perf_event *event,
+		    struct perf_event_query_bpf __user *uquery);
+void bpf_event_release(struct perf_event *event);
+void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event);
+
+bool bpf_event_run(const struct bpf_event_array *array, void *ctx);
+void bpf_event_missed(struct trace_event_call *call);
+
+/**
+ * bpf_event_passes() - put a hit of a trace event before its BPF programs
+ * @call: the event
+ * @ctx: what its programs get as context
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ * Return: false if the hit must not become a perf record, because a program
+ * turned it down or because the programs could not run. true otherwise, and
+ * where the event has no program.
+ */
+static __always_inline bool bpf_event_passes(struct trace_event_call *call,
+					     void *ctx)
+{
+	const struct bpf_event_array *array;
+
+	array = rcu_dereference_sched(call->bpf_array);
+	return likely(!array) || bpf_event_run(array, ctx);
+}
+#else
+static inline int bpf_event_set_prog(struct perf_event *event, u32 prog_fd)
+{
+	return -EINVAL;
+}
+
+static inline int bpf_event_query(struct perf_event *event,
+				  struct perf_event_query_bpf __user *uquery)
+{
+	return -EINVAL;
+}
+
+static inline void bpf_event_release(struct perf_event *event) { }
+
+static inline void bpf_event_show_fdinfo(struct seq_file *m,
+					 struct perf_event *event) { }
+
+static inline bool bpf_event_passes(struct trace_event_call *call, void *ctx)
+{
+	return true;
+}
+
+static inline void bpf_event_missed(struct trace_event_call *call) { }
+#endif /* CONFIG_BPF_EVENTS */
+
+#endif /* _LINUX_BPF_EVENTS_H */

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * BPF programs on kprobe events.
+ *
+ * A program is attached to a trace event through a perf event (SET_BPF); the
+ * perf event owns the attachment and its release ends it. The programs of a
+ * trace event stand in one array, which the event reads on each hit:
+ *
+ *	trace_event_call
+ *	    bpf_array --> bpf_event_array	replaced whole, freed after RCU
+ *			    att[0] --> bpf_attachment <-- perf_event (its owner)
+ *			    att[1] --> ...		    |
+ *					    prog, stats,    v
+ *					    event ------> perf_event::state
+ *
+ * Readers walk the array with preemption disabled and take no lock. Writers
+ * hold bpf_event_mutex.
+ */
+#include <linux/bpf.h>
+#include <linux/bpf_events.h>
+#include <linux/bpf_verifier.h>
+#include <linux/capability.h>
+#include <linux/cgroup.h>
+#include <linux/filter.h>
+#include <linux/kprobes.h>
+#include <linux/perf_event.h>
+#include <linux/percpu.h>
+#include <linux/ptrace.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/sysctl.h>
+#include <linux/uaccess.h>
+#include <linux/version.h>
+
+#include "bpf_trace.h"
+#include "trace.h"
+
+/* How many programs one event runs, and QUERY_BPF reports, at most. ABI. */
+#define BPF_EVENT_MAX_PROGS	64
+
+/* Hits of the event that reached, and that did not reach, the program. */
+struct bpf_attachment_stats {
+	unsigned long		hits;
+	unsigned long		missed;
+};
+
+/* A program on a trace event; owned by the perf event that brought it. */
+struct bpf_attachment {
+	struct bpf_prog				*prog;
+	struct perf_event			*event;
+	struct bpf_attachment_stats __percpu	*stats;
+};
+
+/* The programs of a trace event. A slot is NULL once its owner is gone. */
+struct bpf_event_array {
+	struct rcu_head		rcu;
+	u32			nr;
+	struct bpf_attachment	*att[] __counted_by(nr);
+};
+
+/* Serializes changes of every event's array and of perf_event::bpf. */
+static DEFINE_MUTEX(bpf_event_mutex);
+
+/* DISABLE, or attr.disabled, pauses the program along with its perf event. */
+static __always_inline bool attachment_runs(const struct bpf_attachment *att)
+{
+	return att && READ_ONCE(att->event->state) != PERF_EVENT_STATE_OFF;
+}
+
+static void attachment_missed(const struct bpf_attachment *att)
+{
+	bpf_prog_inc_misses_counter(att->prog);
+	this_cpu_inc(att->stats->missed);
+}
+
+NOKPROBE_SYMBOL(attachment_missed);
+
+static void array_missed(const struct bpf_event_array *array)
+{
+	u32 i;
+
+	for (i = 0; i < array->nr; i++) {
+		const struct bpf_attachment *att = READ_ONCE(array->att[i]);
+
+		if (attachment_runs(att))
+			attachment_missed(att);
+	}
+}
+
+NOKPROBE_SYMBOL(array_missed);
+
+/**
+ * bpf_event_missed() - account a hit that never got to the event's programs
+ * @call: the event
+ *
+ * For event sources that have to drop a hit, say because it came from inside
+ * the handling of another. Everything it calls is out of bounds for kprobes:
+ * the hit being dropped may be in the middle of handling one.
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ */
+void bpf_event_missed(struct trace_event_call *call)
+{
+	const struct bpf_event_array *array;
+
+	/* Not rcu_dereference_sched(): lockdep's checks can be probed. */
+	array = rcu_dereference_raw(call->bpf_array);
+	if (array)
+		array_missed(array);
+}
+
+NOKPROBE_SYMBOL(bpf_event_missed);
+
+/**
+ * bpf_event_run() - run the programs of an event
+ * @array: the event's programs, read in the same RCU-sched section
+ * @ctx: what the programs get as context
+ *
+ * Kprobes call this from a breakpoint, an ftrace call or a jump, so anywhere:
+ * with any lock held, on top of any interrupt or NMI. Preemption is off, which
+ * pins the CPU and, being an RCU-sched reader, keeps the array, the programs
+ * and their maps; rcu_read_lock() is for those who check for it by name.
+ *
+ * bpf_prog_active is the one recursion guard. It is per CPU and counts every
+ * context alike, so a program never runs on top of another, or on top of a
+ * map operation of bpf(2), and cannot spin on a lock of a map (or use a stack)
+ * that the code below it holds. Whoever is turned away is accounted as missed.
+ *
+ * Return: true if all of the programs that ran returned non-zero, or none ran
+ * since all are paused. false otherwise, also if this hit was missed.
+ */
+bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
+{
+	bool pass = true;
+	u32 i;
+
+	cant_sleep();
+	rcu_read_lock();
+	if (unlikely(__this_cpu_inc_return(bpf_prog_active) != 1)) {
+		array_missed(array);
+		pass = false;
+		goto out;
+	}
+
+	for (i = 0; i < array->nr; i++) {
+		const struct bpf_attachment *att = READ_ONCE(array->att[i]);
+
+		if (!attachment_runs(att))
+			continue;
+		this_cpu_inc(att->stats->hits);
+		if (!bpf_prog_run(att->prog, ctx))
+			pass = false;
+	}
+out:
+	__this_cpu_dec(bpf_prog_active);
+	rcu_read_unlock();
+	return pass;
+}
+
+NOKPROBE_SYMBOL(bpf_event_run);
+
+/* Why an attach fails: its errno, and for people the word at fault and a text. */
+enum attach_error {
+	ATTACH_BAD_EVENT,
+	ATTACH_NO_FILE,
+	ATTACH_NO_PROG,
+	ATTACH_BAD_TYPE,
+	ATTACH_FD_TAKEN,
+	ATTACH_TWICE,
+	ATTACH_FULL,
+};
+
+enum attach_word { WORD_EVENT, WORD_FD, WORD_TYPE, NR_WORDS };
+
+static struct {
+	int		err;
+	enum attach_word	word;
+	const char	*text;
+} attach_errors[] = {
+	[ATTACH_BAD_EVENT] = { -EINVAL, WORD_EVENT,
+		"This event cannot run BPF programs, kprobe and kretprobe events can" },
+	[ATTACH_NO_FILE] = { -EBADF, WORD_FD,
+		"No file is open at this descriptor" },
+	[ATTACH_NO_PROG] = { -EINVAL, WORD_FD,
+		"This descriptor is not a BPF program" },
+	[ATTACH_BAD_TYPE] = { -EINVAL, WORD_TYPE,
+		"This event takes programs of type BPF_PROG_TYPE_KPROBE" },
+	[ATTACH_FD_TAKEN] = { -EEXIST, WORD_EVENT,
+		"This perf event has a program already, open another for the next" },
+	[ATTACH_TWICE] = { -EEXIST, WORD_FD,
+		"This program is attached to the event already" },
+	[ATTACH_FULL] = { -E2BIG, WORD_EVENT,
+		"This event runs " __stringify(BPF_EVENT_MAX_PROGS)
+		" programs already, no more fit" },
+};
+
+static const char *prog_type_name(enum bpf_prog_type type)
+{
+	static const char * const names[] = {
+#define BPF_PROG_TYPE(_id, ...) \
+		[_id] = #_id,
+#define BPF_MAP_TYPE(...)
+#define BPF_LINK_TYPE(...)
+#include <linux/bpf_types.h>
+#undef BPF_PROG_TYPE
+#undef BPF_MAP_TYPE
+#undef BPF_LINK_TYPE
+	};
+
+	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "unknown";
+}
+
+/*
+ * Put the reason of a failed attach where a person can read it: tracefs'
+ * error_log. It is short and its readers are privileged, so what others do
+ * must not push entries out of it.
+ */
+static int attach_failed(const struct perf_event *event, u32 prog_fd,
+			 const struct bpf_prog *prog, enum attach_error why)
+{
+	struct trace_event_call *call = event->tp_event;
+	int pos[NR_WORDS], len = 0;
+	char cmd[256];
+
+	if (!perfmon_capable())
+		return attach_errors[why].err;
+
+	len += scnprintf(cmd + len, sizeof(cmd) - len, "SET_BPF ");
+	pos[WORD_EVENT] = len;
+	if (call)
+		len += scnprintf(cmd + len, sizeof(cmd) - len, "%s:%s",
+				 call->class->system, trace_event_name(call));
+	else
+		len += scnprintf(cmd + len, sizeof(cmd) - len, "%s",
+				 event->pmu->name);
+	pos[WORD_FD] = len + 1;
+	len += scnprintf(cmd + len, sizeof(cmd) - len, " fd %d", (int)prog_fd);
+	pos[WORD_TYPE] = len + 1;
+	if (prog)
+		scnprintf(cmd + len, sizeof(cmd) - len, " %s",
+			  prog_type_name(prog->type));
+
+	/* It keeps the pointer to the text. */
+	tracing_log_err(NULL, "bpf_event", cmd, &attach_errors[why].text, 0,
+			pos[attach_errors[why].word]);
+	return attach_errors[why].err;
+}
+
+static struct bpf_event_array *event_array(const struct trace_event_call *call)
+{
+	return rcu_dereference_protected(call->bpf_array,
+					 lockdep_is_held(&bpf_event_mutex));
+}
+
+static u32 array_live(const struct bpf_event_array *array)
+{
+	u32 i, live = 0;
+
+	for (i = 0; array && i < array->nr; i++)
+		live += !!array->att[i];
+	return live;
+}
+
+/*
+ * Make the array that follows @old: its attachments in their order without
+ * @leaving, then @coming, each of which may be NULL.
+ * Return: the array, NULL where it would be empty, or -ENOMEM.
+ */
+static struct bpf_event_array *
+array_next(const struct bpf_event_array *old,
+	   const struct bpf_attachment *leaving, struct bpf_attachment *coming)
+{
+	u32 nr = array_live(old) - !!leaving + !!coming;
+	struct bpf_event_array *new;
+	u32 i, to = 0;
+
+	if (!nr)
+		return NULL;
+
+	new = kzalloc(struct_size(new, att, nr), GFP_KERNEL);
+	if (!new)
+		return ERR_PTR(-ENOMEM);
+
+	new->nr = nr;
+	for (i = 0; old && i < old->nr; i++) {
+		if (old->att[i] && old->att[i] != leaving)
+			new->att[to++] = old->att[i];
+	}
+	if (coming)
+		new->att[to] = coming;
+	return new;
+}
+
+static void event_set_array(struct trace_event_call *call,
+			    struct bpf_event_array *new)
+{
+	struct bpf_event_array *old = event_array(call);
+
+	rcu_assign_pointer(call->bpf_array, new);
+	if (old)
+		kfree_rcu(old, rcu);
+}
+
+static bool array_has_prog(const struct bpf_event_array *array,
+			   const struct bpf_prog *prog)
+{
+	u32 i;
+
+	for (i = 0; array && i < array->nr; i++) {
+		if (array->att[i] && array->att[i]->prog == prog)
+			return true;
+	}
+	return false;
+}
+
+static int event_attach(struct perf_event *event, u32 prog_fd,
+			struct bpf_prog *prog)
+{
+	struct trace_event_call *call = event->tp_event;
+	struct bpf_event_array *old, *new;
+	struct bpf_attachment *att;
+
+	guard(mutex)(&bpf_event_mutex);
+
+	old = event_array(call);
+	if (event->bpf)
+		return attach_failed(event, prog_fd, prog, ATTACH_FD_TAKEN);
+	if (array_has_prog(old, prog))
+		return attach_failed(event, prog_fd, prog, ATTACH_TWICE);
+	if (array_live(old) == BPF_EVENT_MAX_PROGS)
+		return attach_failed(event, prog_fd, prog, ATTACH_FULL);
+
+	att = kzalloc(sizeof(*att), GFP_KERNEL);
+	if (!att)
+		return -ENOMEM;
+
+	att->prog = prog;
+	att->event = event;
+	att->stats = alloc_percpu(struct bpf_attachment_stats);
+	if (!att->stats)
+		goto err_free_att;
+
+	new = array_next(old, NULL, att);
+	if (IS_ERR(new))
+		goto err_free_stats;
+
+	event->bpf = att;
+	event_set_array(call, new);
+	return 0;
+
+err_free_stats:
+	free_percpu(att->stats);
+err_free_att:
+	kfree(att);
+	return -ENOMEM;
+}
+
+/**
+ * bpf_event_set_prog() - PERF_EVENT_IOC_SET_BPF
+ * @event: the perf event the ioctl came to
+ * @prog_fd: descriptor of the program
+ *
+ * On success the event holds a reference on the program until it is released.
+ * On failure nothing has changed, and tracefs' error_log tells why.
+ *
+ * Context: process, with the event's ctx->mutex held.
+ * Return: 0, or
+ * * -EINVAL: the event cannot run programs, or not of this type, or the
+ *   descriptor is not a program
+ * * -EBADF: the descriptor is not open
+ * * -EEXIST: the perf event has a program, or the trace event has this one
+ * * -E2BIG: the trace event has BPF_EVENT_MAX_PROGS programs
+ * * -ENOMEM
+ */
+int bpf_event_set_prog(struct perf_event *event, u32 prog_fd)
+{
+	struct bpf_prog *prog;
+	int err;
+
+	if (!event->tp_event || !(event->tp_event->flags & TRACE_EVENT_FL_KPROBE))
+		return attach_failed(event, prog_fd, NULL, ATTACH_BAD_EVENT);
+
+	prog = bpf_prog_get(prog_fd);
+	if (IS_ERR(prog))
+		return attach_failed(event, prog_fd, NULL,
+				     PTR_ERR(prog) == -EBADF ? ATTACH_NO_FILE :
+							       ATTACH_NO_PROG);
+
+	if (prog->type == BPF_PROG_TYPE_KPROBE)
+		err = event_attach(event, prog_fd, prog);
+	else
+		err = attach_failed(event, prog_fd, prog, ATTACH_BAD_TYPE);
+	if (err)
+		bpf_prog_put(prog);
+	return err;
+}
+
+/**
+ * bpf_event_release() - end the attachment of a perf event that goes away
+ * @event: the perf event; its last file reference is gone
+ *
+ * Once this returns no run of the program starts on behalf of this event on
+ * any CPU, and none is under way.
+ *
+ * Context: process, may sleep for an RCU grace period; no locks held.
+ */
+void bpf_event_release(struct perf_event *event)
+{
+	struct bpf_attachment *att = event->bpf;
+	struct bpf_event_array *array, *next;
+	u32 i;
+
+	if (!att)
+		return;
+
+	scoped_guard(mutex, &bpf_event_mutex) {
+		array = event_array(event->tp_event);
+		next = array_next(array, att, NULL);
+		if (!IS_ERR(next)) {
+			event_set_array(event->tp_event, next);
+		} else {
+			/* Leaving needs no memory, only tidying up does. */
+			for (i = 0; array->att[i] != att; i++)
+				;
+			WRITE_ONCE(array->att[i], NULL);
+		}
+		event->bpf = NULL;
+	}
+
+	/* Whoever still sees the attachment runs with preemption disabled. */
+	synchronize_rcu();
+	bpf_prog_put(att->prog);
+	free_percpu(att->stats);
+	kfree(att);
+}
+
+/**
+ * bpf_event_query() - PERF_EVENT_IOC_QUERY_BPF
+ * @event: the perf event the ioctl came to
+ * @uquery: ids_len says how many ids fit; prog_cnt and ids are filled in with
+ *	the programs of the trace event, in the order in which they run
+ *
+ * Context: process, with the event's ctx->mutex held.
+ * Return: 0, or
+ * * -EPERM: no CAP_PERFMON
+ * * -EINVAL: the event cannot run programs
+ * * -E2BIG: ids_len is over BPF_EVENT_MAX_PROGS
+ * * -ENOSPC: ids_len is not 0 but too small; as many ids as fit were written
+ * * -EFAULT, -ENOMEM
+ */
+int bpf_event_query(struct perf_event *event,
+		    struct perf_event_query_bpf __user *uquery)
+{
+	u32 *ids __free(kfree) = NULL;
+	const struct bpf_event_array *array;
+	u32 i, len, cnt = 0;
+
+	if (!perfmon_capable())
+		return -EPERM;
+	if (!event->tp_event || !(event->tp_event->flags & TRACE_EVENT_FL_KPROBE))
+		return -EINVAL;
+	if (get_user(len, &uquery->ids_len))
+		return -EFAULT;
+	if (len > BPF_EVENT_MAX_PROGS)
+		return -E2BIG;
+
+	ids = kcalloc(BPF_EVENT_MAX_PROGS, sizeof(*ids), GFP_KERNEL);
+	if (!ids)
+		return -ENOMEM;
+
+	scoped_guard(mutex, &bpf_event_mutex) {
+		array = event_array(event->tp_event);
+		for (i = 0; array && i < array->nr; i++) {
+			if (array->att[i])
+				ids[cnt++] = array->att[i]->prog->aux->id;
+		}
+	}
+
+	if (put_user(cnt, &uquery->prog_cnt) ||
+	    copy_to_user(uquery->ids, ids, min(cnt, len) * sizeof(*ids)))
+		return -EFAULT;
+	return len && len < cnt ? -ENOSPC : 0;
+}
+
+/**
+ * bpf_event_show_fdinfo() - what /proc/PID/fdinfo says of an attachment
+ * @m: where to print
+ * @event: the perf event behind the descriptor
+ *
+ * Context: process.
+ */
+void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event)
+{
+	struct bpf_attachment_stats sum = {};
+	const struct bpf_attachment *att;
+	int cpu;
+
+	guard(mutex)(&bpf_event_mutex);
+
+	att = event->bpf;
+	if (!att)
+		return;
+
+	for_each_possible_cpu(cpu) {
+		const struct bpf_attachment_stats *stats;
+
+		stats = per_cpu_ptr(att->stats, cpu);
+		sum.hits += READ_ONCE(stats->hits);
+		sum.missed += READ_ONCE(stats->missed);
+	}
+	seq_printf(m, "bpf_prog_id:\t%u\nbpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
+		   att->prog->aux->id, sum.hits, sum.missed);
+}
+
+/*
+ * The program type. Programs name the kernel they were built for, since what
+ * they read of its memory has no ABI.
+ */
+static int kern_version_check = 1;
+
+static int kprobe_prog_check_load(const union bpf_attr *attr,
+				  struct bpf_verifier_log *log)
+{
+	const u32 running = KERNEL_VERSION(LINUX_VERSION_MAJOR,
+					   LINUX_VERSION_PATCHLEVEL,
+					   LINUX_VERSION_SUBLEVEL);
+	u32 built = attr->kern_version;
+
+	if (built == running || !READ_ONCE(kern_version_check))
+		return 0;
+
+	bpf_log(log, "kern_version 0x%06x (%u.%u.%u) does not match ",
+		built, built >> 16, (built >> 8) & 0xff, built & 0xff);
+	bpf_log(log, "the running kernel 0x%06x (%u.%u.%u)\n", running,
+		LINUX_VERSION_MAJOR, LINUX_VERSION_PATCHLEVEL, LINUX_VERSION_SUBLEVEL);
+	return -EINVAL;
+}
+
+/* The context is struct pt_regs: aligned reads inside it, nothing else. */
+static bool kprobe_prog_is_valid_access(int off, int size,
+					enum bpf_access_type type,
+					const struct bpf_prog *prog,
+					struct bpf_insn_access_aux *info)
+{
+	return type == BPF_READ && off >= 0 && off % size == 0 &&
+	       off + size <= sizeof(struct pt_regs);
+}
+
+static const struct bpf_func_proto *
+kprobe_prog_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
+{
+	const struct bpf_func_proto *proto;
+
+	switch (func_id) {
+	case BPF_FUNC_get_smp_processor_id:
+		return &bpf_get_smp_processor_id_proto;
+	case BPF_FUNC_get_current_uid_gid:
+		return &bpf_get_current_uid_gid_proto;
+	case BPF_FUNC_get_current_comm:
+		return &bpf_get_current_comm_proto;
+#ifdef CONFIG_CGROUPS
+	case BPF_FUNC_current_task_under_cgroup:
+		return &bpf_current_task_under_cgroup_proto;
+#endif
+	case BPF_FUNC_get_stackid:
+		return &bpf_get_stackid_proto;
+	case BPF_FUNC_get_stack:
+		return &bpf_get_stack_proto;
+	default:
+		break;
+	}
+
+	proto = bpf_read_func_proto(func_id) ?: bpf_perf_func_proto(func_id);
+	return proto ?: bpf_base_func_proto(func_id, prog);
+}
+
+const struct bpf_verifier_ops kprobe_verifier_ops = {
+	.check_load		= kprobe_prog_check_load,
+	.get_func_proto		= kprobe_prog_func_proto,
+	.is_valid_access	= kprobe_prog_is_valid_access,
+};
+
+const struct bpf_prog_ops kprobe_prog_ops = {
+};
+
+static struct ctl_table bpf_event_sysctls[] = {
+	{
+		.procname	= "bpf_kprobe_kern_version",
+		.data		= &kern_version_check,
+		.maxlen		= sizeof(kern_version_check),
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec_minmax,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= SYSCTL_ONE,
+	},
+};
+
+static int __init bpf_event_init(void)
+{
+	register_sysctl_init("kernel", bpf_event_sysctls);
+	return 0;
+}
+late_initcall(bpf_event_init);

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * BPF helpers that print a line into the trace.
+ */
+#include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/string.h>
+#include <linux/trace_events.h>
+
+#define CREATE_TRACE_POINTS
+#include "bpf_trace_printk.h"
+
+/* Return: the length of the line, or what is wrong with the format. */
+static int print_line(char *fmt, u32 fmt_size, const u64 *args, u32 nr_args)
+{
+	struct bpf_bprintf_data data = {
+		.get_bin_args	= true,
+		.get_buf	= true,
+	};
+	int ret;
+
+	ret = bpf_bprintf_prepare(fmt, fmt_size, args, nr_args, &data);
+	if (ret < 0)
+		return ret;
+
+	ret = bstr_printf(data.buf, MAX_BPRINTF_BUF, fmt, data.bin_args);
+	trace_bpf_trace_printk(data.buf);
+	bpf_bprintf_cleanup(&data);
+	return ret;
+}
+
+BPF_CALL_5(bpf_trace_printk, char *, fmt, u32, fmt_size, u64, arg1, u64, arg2,
+	   u64, arg3)
+{
+	const u64 args[] = { arg1, arg2, arg3 };
+
+	return print_line(fmt, fmt_size, args, ARRAY_SIZE(args));
+}
+
+BPF_CALL_4(bpf_trace_vprintk, char *, fmt, u32, fmt_size, const u64 *, args,
+	   u32, args_size)
+{
+	u32 nr_args = args_size / sizeof(*args);
+
+	if (args_size % sizeof(*args) || nr_args > MAX_BPRINTF_VARARGS ||
+	    (nr_args && !args))
+		return -EINVAL;
+	return print_line(fmt, fmt_size, args, nr_args);
+}
+
+static const struct bpf_func_proto bpf_trace_printk_proto = {
+	.func		= bpf_trace_printk,
+	.gpl_only	= true,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_PTR_TO_MEM | MEM_RDONLY,
+	.arg2_type	= ARG_CONST_SIZE,
+};
+
+static const struct bpf_func_proto bpf_trace_vprintk_proto = {
+	.func		= bpf_trace_vprintk,
+	.gpl_only	= true,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_PTR_TO_MEM | MEM_RDONLY,
+	.arg2_type	= ARG_CONST_SIZE,
+	.arg3_type	= ARG_PTR_TO_MEM | PTR_MAYBE_NULL | MEM_RDONLY,
+	.arg4_type	= ARG_CONST_SIZE_OR_ZERO,
+};
+
+/* A program that prints wants to be seen, so its being loaded turns the event on. */
+static void show_lines(void)
+{
+	if (trace_set_clr_event("bpf_trace", "bpf_trace_printk", 1))
+		pr_warn_ratelimited("bpf: cannot enable the event bpf_trace_printk\n");
+}
+
+/**
+ * bpf_get_trace_printk_proto() - bpf_trace_printk() for a program being loaded
+ *
+ * Context: process.
+ * Return: the helper's prototype.
+ */
+const struct bpf_func_proto *bpf_get_trace_printk_proto(void)
+{
+	show_lines();
+	return &bpf_trace_printk_proto;
+}
+
+/**
+ * bpf_get_trace_vprintk_proto() - the same for bpf_trace_vprintk()
+ *
+ * Context: process.
+ * Return: the helper's prototype.
+ */
+const struct bpf_func_proto *bpf_get_trace_vprintk_proto(void)
+{
+	show_lines();
+	return &bpf_trace_vprintk_proto;
+}
