@@ -57,7 +57,7 @@ exported() {
 exported_files() {
 	local dirs
 	mapfile -t dirs < <(git -C "$linux" ls-tree -d --name-only baseline | grep -vx scripts)
-	(cd "$1" && find series "${dirs[@]}" -type f ! -name cover-letter.txt 2>/dev/null | sort)
+	(cd "$1" && { find series "${dirs[@]}" -type f ! -name cover-letter.txt 2>/dev/null || :; } | sort)
 }
 
 # What build/linux was made from.
