@@ -80,5 +80,5 @@ guest_samples() {
 	local dir=$1/samples name
 	shift
 	mkdir -p "$dir"
-	for name; do cp "$build/obj/samples/$name" "$build/obj/samples/$name.bpf.o" "$scripts/demo/$name".* "$dir/"; done
+	for name; do cp "$build/obj/samples/$name" "$build/obj/samples/$name.bpf.o" "$scripts/demo/$name.sh" "$dir/"; done
 }
