@@ -6,6 +6,7 @@
 #define _LINUX_BPF_EVENTS_H
 
 #include <linux/errno.h>
+#include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 #include <linux/trace_events.h>
 
@@ -23,6 +24,22 @@ void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event);
 
 bool bpf_event_run(const struct bpf_event_array *array, void *ctx);
 void bpf_event_missed(struct trace_event_call *call);
+
+/**
+ * bpf_event_pause() - pause or resume the program of a perf event
+ * @event: the perf event
+ * @pause: what its owner asks for
+ *
+ * perf_event::state does not tell: events also go off when their task exits,
+ * their CPU goes offline or their group moves, and none of that is a reason
+ * for the program, which serves all tasks and CPUs, to stop or to start.
+ *
+ * Context: any.
+ */
+static inline void bpf_event_pause(struct perf_event *event, bool pause)
+{
+	WRITE_ONCE(event->bpf_paused, pause);
+}
 
 /**
  * bpf_event_passes() - put a hit of a trace event before its BPF programs
@@ -55,6 +72,8 @@ static inline int bpf_event_query(struct perf_event *event,
 }
 
 static inline void bpf_event_release(struct perf_event *event) { }
+
+static inline void bpf_event_pause(struct perf_event *event, bool pause) { }
 
 static inline void bpf_event_show_fdinfo(struct seq_file *m,
 					 struct perf_event *event) { }

@@ -11,7 +11,7 @@
  *			    att[0] --> bpf_attachment <-- perf_event (its owner)
  *			    att[1] --> ...		    |
  *					    prog, stats,    v
- *					    event ------> perf_event::state
+ *					    event ------> bpf_paused
  *
  * Readers walk the array with preemption disabled and take no lock. Writers
  * hold bpf_event_mutex.
@@ -20,7 +20,6 @@
 #include <linux/bpf_events.h>
 #include <linux/bpf_verifier.h>
 #include <linux/capability.h>
-#include <linux/cgroup.h>
 #include <linux/filter.h>
 #include <linux/kprobes.h>
 #include <linux/perf_event.h>
@@ -28,6 +27,7 @@
 #include <linux/ptrace.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/stringify.h>
 #include <linux/sysctl.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
@@ -61,30 +61,27 @@ struct bpf_event_array {
 /* Serializes changes of every event's array and of perf_event::bpf. */
 static DEFINE_MUTEX(bpf_event_mutex);
 
-/* DISABLE, or attr.disabled, pauses the program along with its perf event. */
 static __always_inline bool attachment_runs(const struct bpf_attachment *att)
 {
-	return att && READ_ONCE(att->event->state) != PERF_EVENT_STATE_OFF;
+	return att && !READ_ONCE(att->event->bpf_paused);
 }
 
-static void attachment_missed(const struct bpf_attachment *att)
+/* Return: whether there was a program that should have run. */
+static bool array_missed(const struct bpf_event_array *array)
 {
-	bpf_prog_inc_misses_counter(att->prog);
-	this_cpu_inc(att->stats->missed);
-}
-
-NOKPROBE_SYMBOL(attachment_missed);
-
-static void array_missed(const struct bpf_event_array *array)
-{
+	bool any = false;
 	u32 i;
 
 	for (i = 0; i < array->nr; i++) {
 		const struct bpf_attachment *att = READ_ONCE(array->att[i]);
 
-		if (attachment_runs(att))
-			attachment_missed(att);
+		if (!attachment_runs(att))
+			continue;
+		any = true;
+		bpf_prog_inc_misses_counter(att->prog);
+		this_cpu_inc(att->stats->missed);
 	}
+	return any;
 }
 
 NOKPROBE_SYMBOL(array_missed);
@@ -122,12 +119,14 @@ NOKPROBE_SYMBOL(bpf_event_missed);
  * and their maps; rcu_read_lock() is for those who check for it by name.
  *
  * bpf_prog_active is the one recursion guard. It is per CPU and counts every
- * context alike, so a program never runs on top of another, or on top of a
- * map operation of bpf(2), and cannot spin on a lock of a map (or use a stack)
- * that the code below it holds. Whoever is turned away is accounted as missed.
+ * context alike, so these programs never run on top of each other, or on top
+ * of a map operation of bpf(2): they cannot spin on a lock of a map, or use a
+ * private stack, that the code below them holds. Programs of other types that
+ * do not take the guard can be below; for those, maps have guards of their own.
+ * Whoever is turned away is accounted as missed.
  *
  * Return: true if all of the programs that ran returned non-zero, or none ran
- * since all are paused. false otherwise, also if this hit was missed.
+ * since all are paused. false otherwise, also if one of them missed this hit.
  */
 bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
 {
@@ -137,8 +136,7 @@ bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
 	cant_sleep();
 	rcu_read_lock();
 	if (unlikely(__this_cpu_inc_return(bpf_prog_active) != 1)) {
-		array_missed(array);
-		pass = false;
+		pass = !array_missed(array);
 		goto out;
 	}
 
@@ -222,7 +220,9 @@ static int attach_failed(const struct perf_event *event, u32 prog_fd,
 	int pos[NR_WORDS], len = 0;
 	char cmd[256];
 
-	if (!perfmon_capable())
+	/* Nothing is denied to anyone here, so there is nothing to audit. */
+	if (!ns_capable_noaudit(&init_user_ns, CAP_PERFMON) &&
+	    !ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))
 		return attach_errors[why].err;
 
 	len += scnprintf(cmd + len, sizeof(cmd) - len, "SET_BPF ");
@@ -313,6 +313,31 @@ static bool array_has_prog(const struct bpf_event_array *array,
 	return false;
 }
 
+static struct bpf_attachment *attachment_new(struct bpf_prog *prog,
+					     struct perf_event *event)
+{
+	struct bpf_attachment *att;
+
+	att = kzalloc(sizeof(*att), GFP_KERNEL);
+	if (!att)
+		return NULL;
+
+	att->stats = alloc_percpu(struct bpf_attachment_stats);
+	if (!att->stats) {
+		kfree(att);
+		return NULL;
+	}
+	att->prog = prog;
+	att->event = event;
+	return att;
+}
+
+static void attachment_free(struct bpf_attachment *att)
+{
+	free_percpu(att->stats);
+	kfree(att);
+}
+
 static int event_attach(struct perf_event *event, u32 prog_fd,
 			struct bpf_prog *prog)
 {
@@ -330,29 +355,19 @@ static int event_attach(struct perf_event *event, u32 prog_fd,
 	if (array_live(old) == BPF_EVENT_MAX_PROGS)
 		return attach_failed(event, prog_fd, prog, ATTACH_FULL);
 
-	att = kzalloc(sizeof(*att), GFP_KERNEL);
+	att = attachment_new(prog, event);
 	if (!att)
 		return -ENOMEM;
 
-	att->prog = prog;
-	att->event = event;
-	att->stats = alloc_percpu(struct bpf_attachment_stats);
-	if (!att->stats)
-		goto err_free_att;
-
 	new = array_next(old, NULL, att);
-	if (IS_ERR(new))
-		goto err_free_stats;
+	if (IS_ERR(new)) {
+		attachment_free(att);
+		return PTR_ERR(new);
+	}
 
 	event->bpf = att;
 	event_set_array(call, new);
 	return 0;
-
-err_free_stats:
-	free_percpu(att->stats);
-err_free_att:
-	kfree(att);
-	return -ENOMEM;
 }
 
 /**
@@ -430,8 +445,7 @@ void bpf_event_release(struct perf_event *event)
 	/* Whoever still sees the attachment runs with preemption disabled. */
 	synchronize_rcu();
 	bpf_prog_put(att->prog);
-	free_percpu(att->stats);
-	kfree(att);
+	attachment_free(att);
 }
 
 /**
@@ -446,13 +460,13 @@ void bpf_event_release(struct perf_event *event)
  * * -EINVAL: the event cannot run programs
  * * -E2BIG: ids_len is over BPF_EVENT_MAX_PROGS
  * * -ENOSPC: ids_len is not 0 but too small; as many ids as fit were written
- * * -EFAULT, -ENOMEM
+ * * -EFAULT
  */
 int bpf_event_query(struct perf_event *event,
 		    struct perf_event_query_bpf __user *uquery)
 {
-	u32 *ids __free(kfree) = NULL;
 	const struct bpf_event_array *array;
+	u32 ids[BPF_EVENT_MAX_PROGS];
 	u32 i, len, cnt = 0;
 
 	if (!perfmon_capable())
@@ -463,10 +477,6 @@ int bpf_event_query(struct perf_event *event,
 		return -EFAULT;
 	if (len > BPF_EVENT_MAX_PROGS)
 		return -E2BIG;
-
-	ids = kcalloc(BPF_EVENT_MAX_PROGS, sizeof(*ids), GFP_KERNEL);
-	if (!ids)
-		return -ENOMEM;
 
 	scoped_guard(mutex, &bpf_event_mutex) {
 		array = event_array(event->tp_event);

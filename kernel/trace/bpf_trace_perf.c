@@ -92,7 +92,7 @@ static int output_record(struct bpf_map *map, u64 flags,
 	int depth, ret;
 
 	/* Not every program type that gets here has it off already. */
-	guard(preempt_notrace)();
+	guard(preempt)();
 
 	depth = this_cpu_inc_return(output_depth);
 	ret = -EBUSY;

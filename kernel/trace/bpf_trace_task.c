@@ -17,6 +17,11 @@ BPF_CALL_0(bpf_get_current_task)
 	return (unsigned long)current;
 }
 
+BPF_CALL_0(bpf_get_current_task_btf)
+{
+	return (unsigned long)current;
+}
+
 BPF_CALL_1(bpf_task_pt_regs, struct task_struct *, task)
 {
 	return (unsigned long)task_pt_regs(task);
@@ -30,7 +35,7 @@ const struct bpf_func_proto bpf_get_current_task_proto = {
 };
 
 const struct bpf_func_proto bpf_get_current_task_btf_proto = {
-	.func		= bpf_get_current_task,
+	.func		= bpf_get_current_task_btf,
 	.gpl_only	= true,
 	.ret_type	= RET_PTR_TO_BTF_ID_TRUSTED,
 	.ret_btf_id	= &btf_tracing_ids[BTF_TRACING_TYPE_TASK],
