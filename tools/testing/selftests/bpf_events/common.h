@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the tests of BPF programs on kprobe events share: files, bpf(2) (in
+ * prog.h), events (in probe.h), and the check that nothing is left of them.
+ *
+ * Functions return a descriptor or 0, or -errno.
+ */
+#ifndef BPF_EVENTS_COMMON_H
+#define BPF_EVENTS_COMMON_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <asm/ptrace.h>
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+
+#include "../kselftest_harness.h"
+
+#define TRACEFS "/sys/kernel/tracing"
+#define DEBUGFS "/sys/kernel/debug"
+
+static inline int neg_errno(long ret)
+{
+	return ret < 0 ? -errno : ret;
+}
+
+static inline void sleep_ms(unsigned int ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+
+	while (nanosleep(&ts, &ts) && errno == EINTR)
+		;
+}
+
+static inline __u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+static inline int pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return neg_errno(sched_setaffinity(0, sizeof(set), &set));
+}
+
+/* Files */
+
+static inline int write_file(const char *path, int flags, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	int fd, len, err;
+
+	va_start(ap, fmt);
+	len = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fd = open(path, O_WRONLY | O_CLOEXEC | flags);
+	if (fd < 0)
+		return -errno;
+	err = neg_errno(write(fd, text, len));
+	close(fd);
+	return err < 0 ? err : 0;
+}
+
+static inline int read_file(const char *path, char *buf, size_t size)
+{
+	ssize_t n, len = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	while (len < size - 1) {
+		n = read(fd, buf + len, size - 1 - len);
+		if (n <= 0)
+			break;
+		len += n;
+	}
+	buf[len] = '\0';
+	close(fd);
+	return len;
+}
+
+static inline bool read_u64(const char *path, __u64 *val)
+{
+	char buf[32];
+
+	if (read_file(path, buf, sizeof(buf)) <= 0)
+		return false;
+	*val = strtoull(buf, NULL, 0);
+	return true;
+}
+
+/* Finds the first line with @needle, and says whether there is one */
+static inline bool find_line(const char *path, const char *needle, char *line,
+			     size_t size)
+{
+	FILE *file = fopen(path, "re");
+	bool found = false;
+
+	if (!file)
+		return false;
+	while (!found && fgets(line, size, file))
+		found = strstr(line, needle);
+	fclose(file);
+	return found;
+}
+
+static inline __u64 ksym(const char *name)
+{
+	char line[256], found[128];
+	unsigned long long addr;
+	FILE *file = fopen("/proc/kallsyms", "re");
+
+	while (file && fgets(line, sizeof(line), file)) {
+		/* A hundred thousand lines: most are not worth a sscanf() */
+		if (strstr(line, name) &&
+		    sscanf(line, "%llx %*c %127s", &addr, found) == 2 &&
+		    !strcmp(found, name)) {
+			fclose(file);
+			return addr;
+		}
+	}
+	if (file)
+		fclose(file);
+	return 0;
+}
+
+#include "prog.h"
+#include "probe.h"
+
+static inline int drop_caps(__u64 keep)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {
+		{ .effective = keep, .permitted = keep },
+		{ .effective = keep >> 32, .permitted = keep >> 32 },
+	};
+
+	return neg_errno(syscall(__NR_capset, &head, data));
+}
+
+#define CAP(name) (1ULL << CAP_##name)
+
+/* The exit code of a forked child */
+static inline int child_status(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* What is left */
+
+static inline bool bpf_left(int next_cmd, int open_cmd, char *text, size_t size)
+{
+	bool map = next_cmd == BPF_MAP_GET_NEXT_ID;
+	struct bpf_prog_info prog;
+	struct bpf_map_info info;
+	union bpf_attr attr;
+	const char *name;
+	__u32 id = 0;
+	int fd, err;
+
+	for (;;) {
+		memset(&attr, 0, sizeof(attr));
+		attr.start_id = id;
+		if (sys_bpf(next_cmd, &attr))
+			return false;
+		id = attr.next_id;
+
+		memset(&attr, 0, sizeof(attr));
+		attr.map_id = id;
+		fd = sys_bpf(open_cmd, &attr);
+		if (fd < 0)
+			continue;
+		memset(&attr, 0, sizeof(attr));
+		memset(&prog, 0, sizeof(prog));
+		memset(&info, 0, sizeof(info));
+		attr.info.bpf_fd = fd;
+		attr.info.info_len = map ? sizeof(info) : sizeof(prog);
+		attr.info.info = map ? (unsigned long)&info :
+				       (unsigned long)&prog;
+		err = sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
+		close(fd);
+		name = map ? info.name : prog.name;
+		if (!err && !strcmp(name, BPF_NAME)) {
+			snprintf(text, size, "%s %u", map ? "map" : "program", id);
+			return true;
+		}
+	}
+}
+
+/* Removes our events; one that is still in use is left */
+static inline bool event_left(char *text, size_t size)
+{
+	char line[256], *name;
+
+	while (find_line(TRACEFS "/kprobe_events", ":" GROUP "/", line,
+			 sizeof(line))) {
+		name = strchr(line, '/') + 1;
+		name[strcspn(name, "\n ")] = '\0';
+		if (event_remove(name)) {
+			snprintf(text, size, "event %s, in use", name);
+			return true;
+		}
+	}
+	return false;
+}
+
+static inline bool kprobe_left(char *text, size_t size)
+{
+	char line[256];
+
+	if (!find_line(DEBUGFS "/kprobes/list", SYS_FUNC("sched_"), line,
+		       sizeof(line)))
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	snprintf(text, size, "kprobe %s", line);
+	return true;
+}
+
+/*
+ * For teardowns, which run when the processes of the test have exited: says
+ * what they left, or "nothing".  Programs and maps are freed a while after
+ * their last use, hence the wait.
+ */
+static inline const char *leftovers(void)
+{
+	static char text[320];
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) {
+		if (!event_left(text, sizeof(text)) &&
+		    !kprobe_left(text, sizeof(text)) &&
+		    !bpf_left(BPF_PROG_GET_NEXT_ID, BPF_PROG_GET_FD_BY_ID, text,
+			      sizeof(text)) &&
+		    !bpf_left(BPF_MAP_GET_NEXT_ID, BPF_MAP_GET_FD_BY_ID, text,
+			      sizeof(text)))
+			return "nothing";
+		sleep_ms(10);
+	}
+	return text;
+}
+
+/*
+ * For the start of each fixture: mounts what is needed, removes the events of
+ * a test that died, and says which option the kernel lacks, or NULL.
+ */
+static inline const char *prepare(void)
+{
+	char text[320];
+	struct bpf_insn insns[] = {
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	union bpf_attr attr;
+	int fd;
+
+	if (access(TRACEFS "/kprobe_events", F_OK))
+		mount("tracefs", TRACEFS, "tracefs", 0, NULL);
+	if (access(DEBUGFS "/tracing", F_OK))
+		mount("debugfs", DEBUGFS, "debugfs", 0, NULL);
+	if (access(TRACEFS "/kprobe_events", F_OK))
+		return "CONFIG_KPROBE_EVENTS";
+	if (access("/proc/sys/kernel/unprivileged_bpf_disabled", F_OK))
+		return "CONFIG_BPF_SYSCALL";
+	event_left(text, sizeof(text));
+
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	fd = sys_bpf(BPF_PROG_LOAD, &attr);
+	if (fd == -EINVAL)
+		return "CONFIG_BPF_EVENTS";
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+#endif /* BPF_EVENTS_COMMON_H */

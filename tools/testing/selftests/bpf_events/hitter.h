@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Threads that hit the probe without a pause, and the proof that a program did
+ * not run after a certain moment.
+ *
+ * Each thread numbers its hits: it writes the number to the area, then hits.
+ * The program writes the number that it finds to the area in turn.  A hit with
+ * a number that was not yet there when the program was gone must not run it,
+ * while the hit that was under way may finish whenever it likes.
+ */
+#ifndef BPF_EVENTS_HITTER_H
+#define BPF_EVENTS_HITTER_H
+
+#include <pthread.h>
+
+#define MAX_HITTERS 8
+
+/* A race takes as many seconds as BPF_EVENTS_RACE_SECONDS says, or one */
+static inline __u64 deadline(void)
+{
+	const char *env = getenv("BPF_EVENTS_RACE_SECONDS");
+
+	return now_ns() + (env ? atoi(env) : 1) * 1000000000ULL;
+}
+
+/* Slots of the area: by thread, the number of its hit, and of the last run */
+enum { RUNS = 700, NUMBER = 704, LAST = NUMBER + MAX_HITTERS };
+
+struct hitters {
+	struct area *area;
+	pthread_t threads[MAX_HITTERS];
+	int n;
+	bool pinned;
+	bool stop;
+	int next;
+};
+
+static inline void *hitter(void *arg)
+{
+	struct hitters *h = arg;
+	int me = __atomic_fetch_add(&h->next, 1, __ATOMIC_SEQ_CST);
+
+	if (h->pinned)
+		pin(me);
+	while (!__atomic_load_n(&h->stop, __ATOMIC_SEQ_CST)) {
+		area_set(h->area, NUMBER + me,
+			 area_get(h->area, NUMBER + me) + 1);
+		/* The argument tells the program who it is */
+		hit_arg(me);
+	}
+	return NULL;
+}
+
+/* One on each CPU, or @n anywhere */
+static inline int hitters_start(struct hitters *h, struct area *area, int n)
+{
+	int i;
+
+	memset(h, 0, sizeof(*h));
+	h->area = area;
+	h->pinned = !n;
+	h->n = n ?: sysconf(_SC_NPROCESSORS_ONLN);
+	if (h->n > MAX_HITTERS)
+		h->n = MAX_HITTERS;
+	for (i = 0; i < h->n; i++) {
+		if (pthread_create(&h->threads[i], NULL, hitter, h))
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+static inline void hitters_stop(struct hitters *h)
+{
+	int i;
+
+	__atomic_store_n(&h->stop, true, __ATOMIC_SEQ_CST);
+	for (i = 0; i < h->n; i++)
+		pthread_join(h->threads[i], NULL);
+}
+
+/*
+ * Counts in slot RUNS and notes the number of the hit.  Who hit is in the
+ * caller's first argument, which a kretprobe does not have any more, hence
+ * task_pt_regs().
+ */
+static inline int number_prog(struct area *area)
+{
+	struct bpf_insn insns[] = {
+		BPF_EMIT_CALL(BPF_FUNC_get_current_task_btf),
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_0),
+		BPF_EMIT_CALL(BPF_FUNC_task_pt_regs),
+		BPF_MOV64_REG(BPF_REG_3, BPF_REG_0),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_3, REGS_ARG),
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
+		BPF_MOV64_IMM(BPF_REG_2, 8),
+		BPF_EMIT_CALL(BPF_FUNC_probe_read_kernel),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_10, -8),
+		BPF_ALU64_IMM(BPF_AND, BPF_REG_1, MAX_HITTERS - 1),
+		BPF_ALU64_IMM(BPF_LSH, BPF_REG_1, 3),
+		AREA(BPF_REG_2, area, RUNS),
+		BPF_MOV64_REG(BPF_REG_3, BPF_REG_2),
+		BPF_ALU64_REG(BPF_ADD, BPF_REG_3, BPF_REG_1),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_3, 8 * (NUMBER - RUNS)),
+		BPF_STX_MEM(BPF_DW, BPF_REG_3, BPF_REG_1, 8 * (LAST - RUNS)),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_2, BPF_REG_0, 0),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load(insns, ARRAY_SIZE(insns));
+}
+
+/* Waits until the program has run again, 5 s at most */
+static inline bool hitters_wait_run(struct hitters *h)
+{
+	__u64 runs = area_get(h->area, RUNS), end = now_ns() + 5000000000ULL;
+
+	while (area_get(h->area, RUNS) == runs) {
+		if (now_ns() > end)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+/*
+ * To be called when the program is gone: false if one of the next hits of any
+ * thread runs it.
+ */
+static inline bool hitters_check_gone(struct hitters *h)
+{
+	__u64 seen[MAX_HITTERS];
+	int i;
+
+	for (i = 0; i < h->n; i++)
+		seen[i] = area_get(h->area, NUMBER + i);
+	for (i = 0; i < h->n; i++) {
+		while (area_get(h->area, NUMBER + i) < seen[i] + 3)
+			sched_yield();
+		if (area_get(h->area, LAST + i) > seen[i])
+			return false;
+	}
+	return true;
+}
+
+#endif /* BPF_EVENTS_HITTER_H */

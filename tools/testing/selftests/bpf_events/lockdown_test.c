@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lockdown against a program's reads of kernel memory.  Lockdown cannot be
+ * lowered again: run this last, or in a machine of its own.
+ */
+#include "common.h"
+
+#define LOCKDOWN "/sys/kernel/security/lockdown"
+
+static char log_text[65536];
+
+/* Loads a program that calls a helper to read 8 bytes from address 0 */
+static int load_reader(int helper)
+{
+	struct bpf_insn insns[] = {
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
+		BPF_MOV64_IMM(BPF_REG_2, 8),
+		BPF_MOV64_IMM(BPF_REG_3, 0),
+		BPF_EMIT_CALL(helper),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	union bpf_attr attr;
+
+	memset(log_text, 0, sizeof(log_text));
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	attr.log_buf = (unsigned long)log_text;
+	attr.log_size = sizeof(log_text);
+	attr.log_level = 1;
+	return sys_bpf(BPF_PROG_LOAD, &attr);
+}
+
+FIXTURE(lockdown) {
+};
+
+FIXTURE_VARIANT(lockdown) {
+	int helper;
+	const char *name;
+	bool kernel;		/* it reads the kernel's memory */
+};
+
+FIXTURE_VARIANT_ADD(lockdown, probe_read) {
+	.helper = BPF_FUNC_probe_read, .name = "bpf_probe_read#4",
+	.kernel = true,
+};
+
+FIXTURE_VARIANT_ADD(lockdown, probe_read_str) {
+	.helper = BPF_FUNC_probe_read_str, .name = "bpf_probe_read_str#45",
+	.kernel = true,
+};
+
+FIXTURE_VARIANT_ADD(lockdown, probe_read_kernel) {
+	.helper = BPF_FUNC_probe_read_kernel,
+	.name = "bpf_probe_read_kernel#113", .kernel = true,
+};
+
+FIXTURE_VARIANT_ADD(lockdown, probe_read_kernel_str) {
+	.helper = BPF_FUNC_probe_read_kernel_str,
+	.name = "bpf_probe_read_kernel_str#115", .kernel = true,
+};
+
+FIXTURE_VARIANT_ADD(lockdown, probe_read_user) {
+	.helper = BPF_FUNC_probe_read_user, .name = "bpf_probe_read_user#112",
+};
+
+FIXTURE_VARIANT_ADD(lockdown, probe_read_user_str) {
+	.helper = BPF_FUNC_probe_read_user_str,
+	.name = "bpf_probe_read_user_str#114",
+};
+
+FIXTURE_SETUP(lockdown)
+{
+	const char *missing = prepare();
+
+	/* Under lockdown tracefs cannot be asked */
+	if (missing && strcmp(missing, "CONFIG_KPROBE_EVENTS"))
+		SKIP(return, "%s", missing);
+	if (access(LOCKDOWN, F_OK))
+		mount("securityfs", "/sys/kernel/security", "securityfs", 0,
+		      NULL);
+	if (access(LOCKDOWN, F_OK))
+		SKIP(return, "CONFIG_SECURITY_LOCKDOWN_LSM");
+}
+
+FIXTURE_TEARDOWN_PARENT(lockdown)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* Raises lockdown; that it is there already is fine */
+static bool raise_lockdown(const char *level)
+{
+	char line[64], now[64];
+
+	write_file(LOCKDOWN, 0, "%s", level);
+	snprintf(now, sizeof(now), "[%s]", level);
+	return find_line(LOCKDOWN, now, line, sizeof(line));
+}
+
+TEST(integrity_lets_programs_read)
+{
+	if (access(LOCKDOWN, F_OK))
+		SKIP(return, "CONFIG_SECURITY_LOCKDOWN_LSM");
+	if (prepare())
+		SKIP(return, "%s", prepare());
+	ASSERT_TRUE(raise_lockdown("integrity"));
+	EXPECT_LE(0, load_reader(BPF_FUNC_probe_read_kernel));
+}
+
+TEST_F(lockdown, confidentiality)
+{
+	int ret;
+
+	ASSERT_TRUE(raise_lockdown("confidentiality"));
+	ret = load_reader(variant->helper);
+	if (!variant->kernel) {
+		EXPECT_LE(0, ret) TH_LOG("%s", log_text);
+		return;
+	}
+	EXPECT_EQ(-EINVAL, ret);
+	EXPECT_NE(NULL, strstr(log_text, variant->name))
+		TH_LOG("%s", log_text);
+	EXPECT_NE(NULL, strstr(log_text, "lockdown")) TH_LOG("%s", log_text);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Functions to probe, events on them, and perf events of those */
+#ifndef BPF_EVENTS_PROBE_H
+#define BPF_EVENTS_PROBE_H
+
+/* Every event of ours is in this group */
+#define GROUP "bpf_events_test"
+
+/*
+ * The functions to probe: there in every configuration, called by nobody else,
+ * without side effects, and the argument decides what they return.
+ */
+#if defined(__x86_64__)
+#define SYS_FUNC(name) "__x64_sys_" name
+#define REGS_ARG offsetof(struct pt_regs, rdi)
+#define REGS_RET offsetof(struct pt_regs, rax)
+#define REGS_SIZE sizeof(struct pt_regs)
+#elif defined(__aarch64__)
+#define SYS_FUNC(name) "__arm64_sys_" name
+#define REGS_ARG offsetof(struct user_pt_regs, regs[0])
+#define REGS_RET offsetof(struct user_pt_regs, regs[0])
+#define REGS_SIZE 4096	/* the kernel's is private and smaller */
+#else
+#error "Add the register names of this architecture"
+#endif
+
+#define FUNC SYS_FUNC("sched_get_priority_max")
+#define FUNC2 SYS_FUNC("sched_get_priority_min")
+/* One whose first instructions leave room for a jump */
+#define BODY_FUNC SYS_FUNC("sched_rr_get_interval")
+
+static inline long hit_arg(int policy)
+{
+	return syscall(__NR_sched_get_priority_max, policy);
+}
+
+static inline void hit(void)
+{
+	hit_arg(SCHED_FIFO);
+}
+
+static inline void hits(unsigned int n)
+{
+	while (n--)
+		hit();
+}
+
+static inline void hit_body(void)
+{
+	struct timespec ts;
+
+	syscall(__NR_sched_rr_get_interval, 0, &ts);
+}
+
+enum probe_flags {
+	PROBE_RETURN = 1,
+	PROBE_PMU = 2,
+	PROBE_DISABLED = 4,
+};
+
+struct probe {
+	unsigned int flags;
+	char func[64];
+	unsigned long offset;
+	char event[64];		/* its name in GROUP, if it is in tracefs */
+};
+
+static inline int event_add(const char *event, const char *fmt, ...)
+{
+	char where[128], *colon;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(where, sizeof(where), fmt, ap);
+	va_end(ap);
+	/* "p func" or "r8 func" */
+	colon = strchr(where, ' ');
+	*colon = '\0';
+	return write_file(TRACEFS "/kprobe_events", O_APPEND, "%s:" GROUP "/%s %s\n",
+			  where, event, colon + 1);
+}
+
+static inline int event_remove(const char *event)
+{
+	return write_file(TRACEFS "/kprobe_events", O_APPEND, "-:" GROUP "/%s\n",
+			  event);
+}
+
+static inline int event_id(const char *event, __u64 *id)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), TRACEFS "/events/" GROUP "/%s/id", event);
+	return read_u64(path, id) ? 0 : -ENOENT;
+}
+
+static inline int probe_create_at(struct probe *p, const char *event,
+				  const char *func, unsigned long offset,
+				  unsigned int flags)
+{
+	memset(p, 0, sizeof(*p));
+	p->flags = flags;
+	p->offset = offset;
+	snprintf(p->func, sizeof(p->func), "%s", func);
+	snprintf(p->event, sizeof(p->event), "%s", event);
+	if (flags & PROBE_PMU)
+		return 0;
+	return event_add(event, "%c %s+%lu", flags & PROBE_RETURN ? 'r' : 'p',
+			 func, offset);
+}
+
+static inline int probe_create(struct probe *p, unsigned int flags)
+{
+	return probe_create_at(p, "event", FUNC, 0, flags);
+}
+
+/* A perf event of the probe that records each hit */
+static inline int probe_attr(const struct probe *p,
+			     struct perf_event_attr *attr)
+{
+	const char *pmu = "/sys/bus/event_source/devices/kprobe/type";
+	__u64 type;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->sample_type = PERF_SAMPLE_RAW;
+	attr->sample_period = 1;
+	attr->wakeup_events = 1;
+	attr->disabled = !!(p->flags & PROBE_DISABLED);
+	if (!(p->flags & PROBE_PMU)) {
+		attr->type = PERF_TYPE_TRACEPOINT;
+		return event_id(p->event, (__u64 *)&attr->config);
+	}
+	if (!read_u64(pmu, &type))
+		return -ENODEV;
+	attr->type = type;
+	attr->config = !!(p->flags & PROBE_RETURN);	/* format/retprobe */
+	attr->kprobe_func = (unsigned long)p->func;
+	attr->probe_offset = p->offset;
+	return 0;
+}
+
+static inline int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	return neg_errno(syscall(__NR_perf_event_open, attr, pid, cpu, -1,
+				 PERF_FLAG_FD_CLOEXEC));
+}
+
+static inline int probe_open(const struct probe *p)
+{
+	struct perf_event_attr attr;
+	int err = probe_attr(p, &attr);
+
+	return err ?: perf_open(&attr, -1, 0);
+}
+
+static inline int perf_set_bpf(int perf, int prog)
+{
+	return neg_errno(ioctl(perf, PERF_EVENT_IOC_SET_BPF, prog));
+}
+
+/* Opens another perf event of the probe and gives it the program */
+static inline int attach(const struct probe *p, int prog)
+{
+	int err, fd = probe_open(p);
+
+	if (fd < 0)
+		return fd;
+	err = perf_set_bpf(fd, prog);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/*
+ * Creates an event in the body of a function, past what ftrace patches.  The
+ * probe is a breakpoint there, or a jump where kprobes are optimized.
+ */
+static inline int probe_create_body(struct probe *p, const char *event,
+				    const char *func, unsigned int flags)
+{
+	unsigned long offset;
+	int err = -EILSEQ;
+
+	/* The kernel takes instruction boundaries only */
+	for (offset = 9; offset < 32 && err; offset++)
+		err = probe_create_at(p, event, func, offset, flags);
+	return err;
+}
+
+#define OPTIMIZE "/proc/sys/debug/kprobes-optimization"
+
+/*
+ * Waits until the probe in the body of @func is a jump.  False is no error: a
+ * preemptible kernel has no such thing.
+ */
+static inline bool wait_optimized(const char *func)
+{
+	char line[256];
+	int i;
+
+	for (i = 0; i < 100 && !access(OPTIMIZE, F_OK); i++) {
+		if (find_line(DEBUGFS "/kprobes/list", func, line, sizeof(line)) &&
+		    strstr(line, "[OPTIMIZED]"))
+			return true;
+		sleep_ms(10);
+	}
+	return false;
+}
+
+struct query {
+	__u32 ids_len;
+	__u32 prog_cnt;
+	__u32 ids[72];
+};
+
+static inline int query(int perf, struct query *q, __u32 ids_len)
+{
+	memset(q, 0x55, sizeof(*q));
+	q->ids_len = ids_len;
+	return neg_errno(ioctl(perf, PERF_EVENT_IOC_QUERY_BPF, q));
+}
+
+static inline __u32 query_count(int perf)
+{
+	struct query q;
+
+	return query(perf, &q, 0) ? ~0U : q.prog_cnt;
+}
+
+/*
+ * Keeps a probe on FUNC.  What comes and goes meanwhile joins it, and the
+ * kernel does not patch code: QEMU without KVM, if other CPUs run that code,
+ * at times goes on with a breakpoint that is gone, which ends in a jump to
+ * NULL; and a kernel that is out of memory warns when it cannot.  Neither is
+ * the matter of these tests.
+ */
+static inline int hold_function(void)
+{
+	struct probe holder;
+	int err = probe_create_at(&holder, "holder", FUNC, 0, 0);
+
+	return err ?: probe_open(&holder);
+}
+
+struct fdinfo {
+	unsigned int id;
+	unsigned long long hits;
+	unsigned long long missed;
+};
+
+/* What /proc/self/fdinfo says of a perf event with a program */
+static inline int read_fdinfo(int fd, struct fdinfo *info)
+{
+	char path[64], text[1024], *at;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	if (read_file(path, text, sizeof(text)) < 0)
+		return -errno;
+	at = strstr(text, "\nbpf_prog_id:");
+	if (!at)
+		return -ENOENT;
+	if (sscanf(at, "\nbpf_prog_id:\t%u\nbpf_prog_hits:\t%llu\nbpf_prog_missed:\t%llu",
+		   &info->id, &info->hits, &info->missed) != 3)
+		return -EBADMSG;
+	return 0;
+}
+
+static inline __u64 misses(int prog)
+{
+	struct bpf_prog_info info;
+
+	return prog_info(prog, &info) ? ~0ULL : info.recursion_misses;
+}
+
+/* What most tests have: a probe, memory, and a perf event of the probe */
+struct rig {
+	struct probe probe;
+	struct area area;
+	int fd;
+};
+
+static inline int rig_create(struct rig *rig, unsigned int flags)
+{
+	int err = area_create(&rig->area);
+
+	rig->fd = -1;
+	return err ?: probe_create(&rig->probe, flags);
+}
+
+/* Attaches a program in place of the one before, and drops @prog */
+static inline int rig_attach(struct rig *rig, int prog)
+{
+	if (prog < 0)
+		return prog;
+	if (rig->fd >= 0)
+		close(rig->fd);
+	rig->fd = attach(&rig->probe, prog);
+	close(prog);
+	return rig->fd;
+}
+
+#endif /* BPF_EVENTS_PROBE_H */

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Programs, maps, and the memory that tests and programs share */
+#ifndef BPF_EVENTS_PROG_H
+#define BPF_EVENTS_PROG_H
+
+#include "linux/filter.h"
+
+/* Every program and map of ours has this name */
+#define BPF_NAME "bpfev"
+
+static inline int sys_bpf(int cmd, union bpf_attr *attr)
+{
+	return neg_errno(syscall(__NR_bpf, cmd, attr, sizeof(*attr)));
+}
+
+static inline __u32 kern_version(void)
+{
+	unsigned int a = 0, b = 0, c = 0;
+	struct utsname uts;
+
+	uname(&uts);
+	if (sscanf(uts.release, "%u.%u.%u", &a, &b, &c) < 2)
+		return 0;
+	return a << 16 | b << 8 | (c > 255 ? 255 : c);
+}
+
+static inline void prog_attr(union bpf_attr *attr, const struct bpf_insn *insns,
+			     size_t cnt)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->prog_type = BPF_PROG_TYPE_KPROBE;
+	attr->insns = (unsigned long)insns;
+	attr->insn_cnt = cnt;
+	attr->license = (unsigned long)"GPL";
+	attr->kern_version = kern_version();
+	memcpy(attr->prog_name, BPF_NAME, sizeof(BPF_NAME));
+}
+
+/* For programs that must load: shows the verifier's log if one does not */
+static inline int prog_load(const struct bpf_insn *insns, size_t cnt)
+{
+	static char log[65536];
+	union bpf_attr attr;
+	int fd;
+
+	prog_attr(&attr, insns, cnt);
+	fd = sys_bpf(BPF_PROG_LOAD, &attr);
+	if (fd >= 0)
+		return fd;
+
+	attr.log_buf = (unsigned long)log;
+	attr.log_size = sizeof(log);
+	attr.log_level = 1;
+	sys_bpf(BPF_PROG_LOAD, &attr);
+	fprintf(stderr, "# load: %s\n%s", strerror(-fd), log);
+	return fd;
+}
+
+static inline int prog_info(int fd, struct bpf_prog_info *info)
+{
+	union bpf_attr attr = {};
+
+	memset(info, 0, sizeof(*info));
+	attr.info.bpf_fd = fd;
+	attr.info.info_len = sizeof(*info);
+	attr.info.info = (unsigned long)info;
+	return sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
+}
+
+static inline __u32 prog_id(int fd)
+{
+	struct bpf_prog_info info;
+
+	return prog_info(fd, &info) ? 0 : info.id;
+}
+
+static inline int map_create(enum bpf_map_type type, __u32 key, __u32 value,
+			     __u32 entries, __u32 flags)
+{
+	union bpf_attr attr = {
+		.map_type = type, .key_size = key, .value_size = value,
+		.max_entries = entries, .map_flags = flags,
+		.map_name = BPF_NAME,
+	};
+
+	return sys_bpf(BPF_MAP_CREATE, &attr);
+}
+
+static inline int map_update(int fd, const void *key, const void *value)
+{
+	union bpf_attr attr = {
+		.map_fd = fd, .key = (unsigned long)key,
+		.value = (unsigned long)value,
+	};
+
+	return sys_bpf(BPF_MAP_UPDATE_ELEM, &attr);
+}
+
+static inline int map_lookup(int fd, const void *key, void *value)
+{
+	union bpf_attr attr = {
+		.map_fd = fd, .key = (unsigned long)key,
+		.value = (unsigned long)value,
+	};
+
+	return sys_bpf(BPF_MAP_LOOKUP_ELEM, &attr);
+}
+
+static inline int map_delete(int fd, const void *key)
+{
+	union bpf_attr attr = { .map_fd = fd, .key = (unsigned long)key };
+
+	return sys_bpf(BPF_MAP_DELETE_ELEM, &attr);
+}
+
+/*
+ * Memory that programs and the test see: the value of an array map.  Programs
+ * address a slot with AREA(); no bpf(2) call is needed, nor wanted, as those
+ * hold off programs while they work on a map.
+ */
+struct area {
+	int fd;
+	__u64 *slot;
+};
+
+#define AREA_SIZE 8192
+#define AREA_SLOTS (AREA_SIZE / 8)
+#define AREA(reg, area, n) BPF_LD_MAP_VALUE(reg, (area)->fd, 8 * (n))
+
+static inline int area_create(struct area *area)
+{
+	area->fd = map_create(BPF_MAP_TYPE_ARRAY, 4, AREA_SIZE, 1,
+			      BPF_F_MMAPABLE);
+	if (area->fd < 0)
+		return area->fd;
+	area->slot = mmap(NULL, AREA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  area->fd, 0);
+	return area->slot == MAP_FAILED ? -errno : 0;
+}
+
+static inline __u64 area_get(const struct area *area, unsigned int n)
+{
+	return __atomic_load_n(&area->slot[n], __ATOMIC_SEQ_CST);
+}
+
+static inline void area_set(struct area *area, unsigned int n, __u64 val)
+{
+	__atomic_store_n(&area->slot[n], val, __ATOMIC_SEQ_CST);
+}
+
+/* A program that adds one to a slot and returns @ret */
+static inline int count_prog(struct area *area, unsigned int slot, int ret)
+{
+	struct bpf_insn insns[] = {
+		AREA(BPF_REG_1, area, slot),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
+		BPF_MOV64_IMM(BPF_REG_0, ret),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load(insns, ARRAY_SIZE(insns));
+}
+
+/* A program that goes on for 30 ms */
+static inline int long_prog(void)
+{
+	struct bpf_insn insns[] = {
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_MOV64_REG(BPF_REG_7, BPF_REG_0),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_7, 30000000),
+		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 2, 0),
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_JMP_REG(BPF_JLT, BPF_REG_0, BPF_REG_7, -3),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load(insns, ARRAY_SIZE(insns));
+}
+
+#endif /* BPF_EVENTS_PROG_H */

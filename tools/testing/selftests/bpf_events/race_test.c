@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Attaching, pausing and detaching against hits, and against tasks and CPUs
+ * that come and go
+ */
+#include "common.h"
+#include "hitter.h"
+
+#define CPU1 "/sys/devices/system/cpu/cpu1/online"
+
+FIXTURE(race) {
+	struct probe probe;
+	struct area area;
+	struct hitters hitters;
+};
+
+FIXTURE_VARIANT(race) {
+	unsigned int flags;
+};
+
+FIXTURE_VARIANT_ADD(race, kprobe_event) {
+	.flags = 0,
+};
+
+FIXTURE_VARIANT_ADD(race, kretprobe_event) {
+	.flags = PROBE_RETURN,
+};
+
+FIXTURE_VARIANT_ADD(race, kprobe_pmu) {
+	.flags = PROBE_PMU,
+};
+
+FIXTURE_SETUP(race)
+{
+	const char *missing = prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "CONFIG_SMP, and two CPUs");
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));
+	ASSERT_LE(0, hold_function());
+}
+
+FIXTURE_TEARDOWN_PARENT(race)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F_TIMEOUT(race, attach_and_close_against_hits, 120)
+{
+	__u64 end = deadline();
+	int fd, prog, n, ok = 1;
+
+	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 0));
+	for (n = 0; ok && now_ns() < end; n++) {
+		prog = number_prog(&self->area);
+		fd = attach(&self->probe, prog);
+		ok = fd >= 0 && (n % 2 || hitters_wait_run(&self->hitters));
+		close(prog);
+		close(fd);
+		ok &= hitters_check_gone(&self->hitters);
+	}
+	EXPECT_TRUE(ok);
+	EXPECT_LT(1, n);
+	hitters_stop(&self->hitters);
+}
+
+/* Works on a map for a while, which nothing but the program holds */
+static int busy_prog(struct area *area)
+{
+	int map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 16, 0);
+	struct bpf_insn insns[] = {
+		AREA(BPF_REG_1, area, RUNS),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
+		BPF_MOV64_IMM(BPF_REG_6, 100),
+		BPF_STX_MEM(BPF_DW, BPF_REG_10, BPF_REG_6, -8),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_MOV64_REG(BPF_REG_3, BPF_REG_2),
+		BPF_MOV64_IMM(BPF_REG_4, 0),
+		BPF_EMIT_CALL(BPF_FUNC_map_update_elem),
+		BPF_ALU64_IMM(BPF_SUB, BPF_REG_6, 1),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_6, 0, -9),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	int prog = prog_load(insns, ARRAY_SIZE(insns));
+
+	close(map);
+	return prog;
+}
+
+TEST_F_TIMEOUT(race, close_against_running_programs, 120)
+{
+	__u64 end = deadline();
+	int fd, prog, n, ok = 1;
+
+	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 0));
+	for (n = 0; ok && now_ns() < end; n++) {
+		prog = busy_prog(&self->area);
+		fd = attach(&self->probe, prog);
+		close(prog);
+		ok = fd >= 0 && hitters_wait_run(&self->hitters);
+		/* Both CPUs are likely in it now */
+		close(fd);
+	}
+	EXPECT_TRUE(ok);
+	EXPECT_LT(1, n);
+	hitters_stop(&self->hitters);
+}
+
+TEST_F_TIMEOUT(race, pause_against_hits, 120)
+{
+	__u64 end = deadline();
+	int fd, n, ok = 1;
+
+	fd = attach(&self->probe, number_prog(&self->area));
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 0));
+	for (n = 0; ok && now_ns() < end; n++) {
+		ok = hitters_wait_run(&self->hitters) &&
+		     !ioctl(fd, PERF_EVENT_IOC_DISABLE, 0) &&
+		     hitters_check_gone(&self->hitters) &&
+		     !ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	}
+	EXPECT_TRUE(ok);
+	EXPECT_LT(1, n);
+	hitters_stop(&self->hitters);
+}
+
+/*
+ * Children attach programs of their own, and exit or are killed without a
+ * close().
+ */
+TEST_F_TIMEOUT(race, fork_and_exit, 120)
+{
+	__u64 end = deadline();
+	pid_t children[6];
+	int i, fd, n = 0;
+
+	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 1));
+	while (now_ns() < end) {
+		for (i = 0; i < ARRAY_SIZE(children); i++) {
+			children[i] = fork();
+			ASSERT_LE(0, children[i]);
+			if (children[i])
+				continue;
+			do {
+				if (attach(&self->probe,
+					   count_prog(&self->area, 0, 1)) < 0)
+					_exit(1);
+				hits(5);
+			} while (i % 2);
+			_exit(0);
+		}
+		sleep_ms(1 + n % 7 * 5);
+		for (i = 0; i < ARRAY_SIZE(children); i++) {
+			if (i % 2)
+				kill(children[i], SIGKILL);
+		}
+		for (i = 0; i < ARRAY_SIZE(children); i++) {
+			if (i % 2)
+				child_status(children[i]);
+			else
+				EXPECT_EQ(0, child_status(children[i]));
+		}
+		n++;
+	}
+	EXPECT_LT(0, n);
+	hitters_stop(&self->hitters);
+	fd = probe_open(&self->probe);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, query_count(fd));
+}
+
+TEST_F_TIMEOUT(race, cpu_goes_and_comes, 120)
+{
+	__u64 end = deadline(), runs;
+	struct perf_event_attr attr;
+	int fd, fd1, i, n;
+
+	if (access(CPU1, F_OK))
+		SKIP(return, "CONFIG_HOTPLUG_CPU");
+	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 2));
+	for (n = 0; n < 2 || now_ns() < end; n++) {
+		ASSERT_EQ(0, probe_attr(&self->probe, &attr));
+		fd1 = perf_open(&attr, -1, 1);
+		ASSERT_LE(0, fd1);
+		ASSERT_EQ(0, perf_set_bpf(fd1, number_prog(&self->area)));
+		fd = attach(&self->probe, count_prog(&self->area, 0, 1));
+		ASSERT_LE(0, fd);
+
+		ASSERT_EQ(0, write_file(CPU1, 0, "0"));
+		/* The program of the perf event of CPU 1 runs on CPU 0 */
+		EXPECT_TRUE(hitters_wait_run(&self->hitters));
+		runs = area_get(&self->area, 0);
+		EXPECT_TRUE(hitters_wait_run(&self->hitters));
+		if (n % 2) {
+			close(fd1);
+			EXPECT_TRUE(hitters_check_gone(&self->hitters));
+		}
+		ASSERT_EQ(0, write_file(CPU1, 0, "1"));
+		if (!(n % 2)) {
+			EXPECT_TRUE(hitters_wait_run(&self->hitters));
+			close(fd1);
+			EXPECT_TRUE(hitters_check_gone(&self->hitters));
+		}
+		for (i = 0; i < 500 && area_get(&self->area, 0) == runs; i++)
+			sleep_ms(10);
+		EXPECT_LT(runs, area_get(&self->area, 0));
+		close(fd);
+	}
+	hitters_stop(&self->hitters);
+}
+
+TEST_HARNESS_MAIN

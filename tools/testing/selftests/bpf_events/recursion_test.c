@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A run that has to be skipped is counted: no loss is silent */
+#include <pthread.h>
+
+#include "common.h"
+
+/* A function that the map helpers and bpf(2) call */
+#define INNER_FUNC "htab_map_update_elem"
+/* A function that the timer interrupt calls */
+#define IRQ_FUNC "update_process_times"
+
+/* Slots: runs of the outer and the inner program */
+enum { OUTER, INNER };
+
+/*
+ * A program on a function that runs while another program does.  How the
+ * kernel gets to either of them decides who notices.
+ */
+
+FIXTURE(nested) {
+	struct area area;
+	int map;
+	__u64 optimize;
+};
+
+FIXTURE_VARIANT(nested) {
+	bool outer_body;	/* in the body of the function: no ftrace */
+	bool inner_body;
+	unsigned int inner_flags;
+	bool optimize;		/* a jump instead of a breakpoint */
+};
+
+FIXTURE_VARIANT_ADD(nested, ftrace_in_ftrace) {
+	.outer_body = false, .inner_body = false,
+};
+
+FIXTURE_VARIANT_ADD(nested, breakpoint_in_ftrace) {
+	.outer_body = false, .inner_body = true,
+};
+
+FIXTURE_VARIANT_ADD(nested, ftrace_in_breakpoint) {
+	.outer_body = true, .inner_body = false,
+};
+
+FIXTURE_VARIANT_ADD(nested, breakpoint_in_breakpoint) {
+	.outer_body = true, .inner_body = true,
+};
+
+FIXTURE_VARIANT_ADD(nested, jump_in_ftrace) {
+	.outer_body = false, .inner_body = true, .optimize = true,
+};
+
+FIXTURE_VARIANT_ADD(nested, ftrace_in_jump) {
+	.outer_body = true, .inner_body = false, .optimize = true,
+};
+
+FIXTURE_VARIANT_ADD(nested, jump_in_jump) {
+	.outer_body = true, .inner_body = true, .optimize = true,
+};
+
+FIXTURE_VARIANT_ADD(nested, kretprobe_in_ftrace) {
+	.outer_body = false, .inner_flags = PROBE_RETURN,
+};
+
+FIXTURE_VARIANT_ADD(nested, kretprobe_in_breakpoint) {
+	.outer_body = true, .inner_flags = PROBE_RETURN,
+};
+
+FIXTURE_SETUP(nested)
+{
+	const char *missing = prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, pin(0));
+	/* A preemptible kernel has no such thing as a jump */
+	if (read_u64(OPTIMIZE, &self->optimize))
+		ASSERT_EQ(0, write_file(OPTIMIZE, 0, "%d", variant->optimize));
+	ASSERT_EQ(0, area_create(&self->area));
+	self->map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);
+	ASSERT_LE(0, self->map);
+}
+
+FIXTURE_TEARDOWN_PARENT(nested)
+{
+	write_file(OPTIMIZE, 0, "%llu", self->optimize);
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+static int site_create(struct probe *p, const char *event, const char *func,
+		       bool body, unsigned int flags)
+{
+	if (body)
+		return probe_create_body(p, event, func, flags);
+	return probe_create_at(p, event, func, 0, flags);
+}
+
+/* Counts, then updates the map, by which it calls INNER_FUNC */
+static int outer_prog(struct area *area, int map)
+{
+	struct bpf_insn insns[] = {
+		AREA(BPF_REG_6, area, OUTER),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_6, BPF_REG_0, 0),
+		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 5),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_MOV64_REG(BPF_REG_3, BPF_REG_2),
+		BPF_MOV64_IMM(BPF_REG_4, 0),
+		BPF_EMIT_CALL(BPF_FUNC_map_update_elem),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load(insns, ARRAY_SIZE(insns));
+}
+
+TEST_F(nested, hit_inside_a_helper_is_counted)
+{
+	int outer, inner, outer_fd, inner_fd, i;
+	struct probe outer_probe, inner_probe;
+	__u64 key = 9, val = 1;
+	struct fdinfo info;
+
+	inner = count_prog(&self->area, INNER, 0);
+	outer = outer_prog(&self->area, self->map);
+	ASSERT_EQ(0, site_create(&outer_probe, "outer", BODY_FUNC,
+				 variant->outer_body, 0));
+	ASSERT_EQ(0, site_create(&inner_probe, "inner", INNER_FUNC,
+				 variant->inner_body, variant->inner_flags));
+	inner_fd = attach(&inner_probe, inner);
+	ASSERT_LE(0, inner_fd);
+	outer_fd = attach(&outer_probe, outer);
+	ASSERT_LE(0, outer_fd);
+	if (variant->optimize && variant->outer_body)
+		wait_optimized(BODY_FUNC);
+	if (variant->optimize && variant->inner_body)
+		wait_optimized(INNER_FUNC);
+
+	hit_body();
+	EXPECT_EQ(1, misses(inner));
+	for (i = 0; i < 19; i++)
+		hit_body();
+	EXPECT_EQ(20, misses(inner));
+	EXPECT_EQ(20, area_get(&self->area, OUTER));
+	EXPECT_EQ(0, area_get(&self->area, INNER));
+	EXPECT_EQ(0, misses(outer));
+	ASSERT_EQ(0, read_fdinfo(inner_fd, &info));
+	EXPECT_EQ(0, info.hits);
+	EXPECT_EQ(20, info.missed);
+	ASSERT_EQ(0, read_fdinfo(outer_fd, &info));
+	EXPECT_EQ(20, info.hits);
+	EXPECT_EQ(0, info.missed);
+
+	/* bpf(2) holds programs off while it works on a map */
+	for (i = 1; i <= 5; i++)
+		ASSERT_EQ(0, map_update(self->map, &key, &val));
+	EXPECT_EQ(0, area_get(&self->area, INNER));
+	EXPECT_EQ(25, misses(inner));
+
+	/* The count outlives the attachment, and ends with it */
+	close(inner_fd);
+	ASSERT_EQ(0, map_update(self->map, &key, &val));
+	hit_body();
+	EXPECT_EQ(25, misses(inner));
+}
+
+/* Two programs share the fate of a hit */
+TEST_F(nested, all_programs_of_the_event_miss)
+{
+	int outer, inner[2], i;
+	struct probe outer_probe, inner_probe;
+
+	outer = outer_prog(&self->area, self->map);
+	ASSERT_EQ(0, site_create(&outer_probe, "outer", BODY_FUNC,
+				 variant->outer_body, 0));
+	ASSERT_EQ(0, site_create(&inner_probe, "inner", INNER_FUNC,
+				 variant->inner_body, variant->inner_flags));
+	for (i = 0; i < 2; i++) {
+		inner[i] = count_prog(&self->area, INNER, 0);
+		ASSERT_LE(0, attach(&inner_probe, inner[i]));
+	}
+	ASSERT_LE(0, attach(&outer_probe, outer));
+	for (i = 0; i < 5; i++)
+		hit_body();
+	EXPECT_EQ(5, area_get(&self->area, OUTER));
+	EXPECT_EQ(0, area_get(&self->area, INNER));
+	EXPECT_EQ(5, misses(inner[0]));
+	EXPECT_EQ(5, misses(inner[1]));
+}
+
+/* Other ways to miss */
+
+FIXTURE(missed) {
+	struct area area;
+};
+
+FIXTURE_SETUP(missed)
+{
+	const char *missing = prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+}
+
+FIXTURE_TEARDOWN_PARENT(missed)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F(missed, interrupt_on_top_of_a_program)
+{
+	struct probe slow, tick;
+	struct fdinfo info;
+	int prog, fd, i;
+
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, probe_create(&slow, 0));
+	ASSERT_EQ(0, probe_create_at(&tick, "tick", IRQ_FUNC, 0, 0));
+	prog = count_prog(&self->area, INNER, 0);
+	fd = attach(&tick, prog);
+	ASSERT_LE(0, fd);
+	ASSERT_LE(0, attach(&slow, long_prog()));
+
+	for (i = 0; i < 50 && !misses(prog); i++)
+		hit();
+	EXPECT_LT(0, misses(prog));
+	/* It runs where it can */
+	EXPECT_LT(0, area_get(&self->area, INNER));
+
+	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	sleep_ms(20);
+	ASSERT_EQ(0, read_fdinfo(fd, &info));
+	EXPECT_EQ(area_get(&self->area, INNER), info.hits);
+	EXPECT_EQ(misses(prog), info.missed);
+}
+
+static void *sleeper(void *arg)
+{
+	sleep_ms(300);
+	return NULL;
+}
+
+TEST_F(missed, kretprobe_without_a_free_instance)
+{
+	struct probe probe = { .event = "rets" };
+	struct fdinfo info;
+	pthread_t threads[3];
+	int prog, fd, i;
+
+	/* One call at a time, as maxactive says */
+	ASSERT_EQ(0, event_add("rets", "r1 %s", SYS_FUNC("clock_nanosleep")));
+	prog = count_prog(&self->area, INNER, 0);
+	fd = attach(&probe, prog);
+	ASSERT_LE(0, fd);
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, sleeper, NULL));
+	for (i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+
+	EXPECT_EQ(1, area_get(&self->area, INNER));
+	EXPECT_EQ(2, misses(prog));
+	ASSERT_EQ(0, read_fdinfo(fd, &info));
+	EXPECT_EQ(1, info.hits);
+	EXPECT_EQ(2, info.missed);
+}
+
+TEST_HARNESS_MAIN
