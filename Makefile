@@ -1,5 +1,8 @@
 # Each target is one script in scripts/; its first lines say what it does.
 SAMPLE ?= tracex2
+# as it was typed: quotes and dollars belong to the guest's shell
+override CMD := $(value CMD)
+export CMD
 
 help:
 	@echo 'make run [SAMPLE=$(SAMPLE)]  from nothing to a booted kernel in which a BPF program watches a kprobe'
@@ -15,7 +18,7 @@ help:
 run:
 	@scripts/run $(SAMPLE)
 shell:
-	@scripts/shell '$(CMD)'
+	@scripts/shell "$$CMD"
 apply:
 	@scripts/apply '$(KDIR)'
 test tree export check clean test-list:

@@ -23,6 +23,7 @@ die() {
 
 # step NAME COMMAND...: "[2/5] NAME ... 12s".  What the command says goes to build/logs/NAME.log, its progress (fd 3) to the
 # terminal; when it fails, so does what went wrong.  The caller sets steps to how many there are.
+step=0
 step() {
 	local name=$1 log=$logs/${1// /-}.log start=$SECONDS rc=0
 	shift
