@@ -198,37 +198,6 @@ TEST_F_TIMEOUT(failslab, open, 120)
 	EXPECT_LT(0, failed);
 }
 
-TEST_F_TIMEOUT(failslab, load, 120)
-{
-	struct bpf_insn insns[] = {
-		AREA(BPF_REG_1, &self->area, 0),
-		BPF_MOV64_IMM(BPF_REG_0, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
-		BPF_EXIT_INSN(),
-	};
-	union bpf_attr attr;
-	int prog, n, fd, failed = 0;
-	bool happened = true;
-
-	prog_attr(&attr, insns, ARRAY_SIZE(insns));
-	for (n = 1; happened && n < MOST; n++) {
-		ASSERT_TRUE(fail_arm(n));
-		prog = sys_bpf(BPF_PROG_LOAD, &attr);
-		happened = fail_disarm();
-		if (prog < 0) {
-			ASSERT_EQ(-ENOMEM, prog);
-			failed++;
-			continue;
-		}
-		fd = attach(&self->probe, prog);
-		ASSERT_LE(0, fd);
-		close(prog);
-		close(fd);
-	}
-	EXPECT_FALSE(happened);
-	EXPECT_LT(0, failed);
-}
-
 /* The entry in error_log is a courtesy: the errno stays what it is */
 TEST_F_TIMEOUT(failslab, error, 120)
 {
