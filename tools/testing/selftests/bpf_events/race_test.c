@@ -54,7 +54,7 @@ TEST_F_TIMEOUT(race, attach_and_close_against_hits, 120)
 	int fd, prog, n, ok = 1;
 
 	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 0));
-	for (n = 0; ok && now_ns() < end; n++) {
+	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
 		prog = number_prog(&self->area);
 		fd = attach(&self->probe, prog);
 		ok = fd >= 0 && (n % 2 || hitters_wait_run(&self->hitters));
@@ -100,7 +100,7 @@ TEST_F_TIMEOUT(race, close_against_running_programs, 120)
 	int fd, prog, n, ok = 1;
 
 	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 0));
-	for (n = 0; ok && now_ns() < end; n++) {
+	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
 		prog = busy_prog(&self->area);
 		fd = attach(&self->probe, prog);
 		close(prog);
@@ -121,7 +121,7 @@ TEST_F_TIMEOUT(race, pause_against_hits, 120)
 	fd = attach(&self->probe, number_prog(&self->area));
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 0));
-	for (n = 0; ok && now_ns() < end; n++) {
+	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
 		ok = hitters_wait_run(&self->hitters) &&
 		     !ioctl(fd, PERF_EVENT_IOC_DISABLE, 0) &&
 		     hitters_check_gone(&self->hitters) &&
