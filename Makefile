@@ -8,6 +8,7 @@ help:
 	@echo 'make run [SAMPLE=$(SAMPLE)]  from nothing to a booted kernel in which a BPF program watches a kprobe'
 	@echo 'make test                  all tests; the last line is "N passed, N failed"'
 	@echo 'make shell [CMD=...]       a prompt in the booted kernel (or one command), with bcc, bpftrace, bpftool, strace'
+	@echo 'make bench [PROBES="10 200"]  what events with BPF programs cost, against stock: a table of instructions'
 	@echo 'make apply KDIR=path       put the series on a Linux 6.12 tree of your own [DERIVE=1]'
 	@echo 'make tree                  build/linux: the baseline, then one commit a patch; edit and commit there'
 	@echo 'make export                build/linux -> series/ and the copies of the files that it adds'
@@ -20,9 +21,11 @@ run:
 	@scripts/run $(SAMPLE)
 shell:
 	@scripts/shell "$$CMD"
+bench:
+	@scripts/bench $(PROBES)
 apply:
 	@scripts/apply '$(KDIR)'
 test tree export check bench clean test-list:
 	@scripts/$@
 
-.PHONY: help run shell apply test tree export check bench clean test-list
+.PHONY: help run shell bench apply test tree export check bench clean test-list

@@ -363,13 +363,13 @@ static void show_rows(void)
 	double bare = settled("bare call", NULL), first = 0, cost;
 	const struct row *row;
 
-	printf("bare call, nothing attached\tinstructions\t%.1f\n", bare);
+	printf("bare call, nothing attached\tinstr.\t%.1f\n", bare);
 	for (row = rows; row < rows + ARRAY_SIZE(rows); row++) {
 		row_pass(row, true);
 		cost = row_pass(row, false) - bare;
 		if (row == rows)
 			first = cost;
-		printf("%s\tinstructions\t%.1f\n", row->name, cost - (row->added ? first : 0));
+		printf("%s\tinstr.\t%.1f\n", row->name, cost - (row->added ? first : 0));
 	}
 	if (fabs(settled("bare call", NULL) - bare) > 0.05)
 		die("the bare call does not cost what it did before");
@@ -465,11 +465,12 @@ static struct cost measure(void (*work)(unsigned int nr, int prog), unsigned int
 	return cost;
 }
 
-static void show_cost(const char *what, unsigned int nr, struct cost cost, struct cost nothing)
+static void show_cost(const char *what, unsigned int nr, struct cost cost,
+		      struct cost nothing)
 {
-	printf("%s, %u probes: per probe\tms\t%.3f\n", what, nr, cost.ms / nr);
-	printf("%s, %u probes: per probe\tinstructions\t%.0f\n", what, nr,
-	       (cost.instructions - nothing.instructions) / nr);
+	printf("%s, %u probes: per probe\tms\t%.2f\n", what, nr, cost.ms / nr);
+	printf("%s, %u probes: per probe\tthousand instr.\t%.0f\n", what, nr,
+	       (cost.instructions - nothing.instructions) / 1000 / nr);
 }
 
 static void attach_and_detach(unsigned int nr, bool show)
@@ -514,7 +515,7 @@ static void count_waits(long *counts, int sign)
 
 static void show_wait(const char *what, const char *name, double calls)
 {
-	printf("%s, %s: per probe\twaits\t%.1f\n", what, name, calls);
+	printf("%s, %s: per probe\tcalls\t%.1f\n", what, name, calls);
 }
 
 static void show_waits(unsigned int nr)
