@@ -5,9 +5,11 @@
 #ifndef _LINUX_BPF_EVENTS_H
 #define _LINUX_BPF_EVENTS_H
 
+#include <linux/bpf.h>
 #include <linux/errno.h>
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
+#include <linux/rcupdate_trace.h>
 #include <linux/trace_events.h>
 
 struct bpf_event_array;
@@ -22,8 +24,17 @@ int bpf_event_query(struct perf_event *event,
 void bpf_event_release(struct perf_event *event);
 void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event);
 
+int bpf_kprobe_link_create(const union bpf_attr *attr, struct bpf_prog *prog);
+int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
+				 enum bpf_attach_type type);
+int bpf_task_fd_query(const union bpf_attr *attr, union bpf_attr __user *uattr);
+
 bool bpf_event_run(const struct bpf_event_array *array, void *ctx);
 void bpf_event_missed(struct trace_event_call *call);
+bool bpf_event_overrides(struct trace_event_call *call);
+
+bool bpf_uprobe_event_run(const struct bpf_event_array *array,
+			  unsigned long func_ip, struct pt_regs *regs);
 
 /**
  * bpf_event_pause() - pause or resume the program of a perf event
@@ -59,6 +70,32 @@ static __always_inline bool bpf_event_passes(struct trace_event_call *call,
 	array = rcu_dereference_sched(call->bpf_array);
 	return likely(!array) || bpf_event_run(array, ctx);
 }
+
+/**
+ * bpf_uprobe_event_passes() - put a hit of a uprobe event before its programs
+ * @call: the event
+ * @func_ip: where the uprobe is, in the address space of the task
+ * @regs: the registers of the task in user space, the programs' context
+ *
+ * Context: process, may sleep. Reader of RCU tasks trace.
+ * Return: false if the hit must not become a perf record, because a program
+ * turned it down. true otherwise, and where the event has no program.
+ */
+static __always_inline bool
+bpf_uprobe_event_passes(struct trace_event_call *call, unsigned long func_ip,
+			struct pt_regs *regs)
+{
+	const struct bpf_event_array *array;
+
+	array = rcu_dereference_check(call->bpf_array, rcu_read_lock_trace_held());
+	return likely(!array) || bpf_uprobe_event_run(array, func_ip, regs);
+}
+
+/* The other side of bpf_uprobe_event_passes(): when an array is out of use. */
+static inline void bpf_uprobe_call_rcu(struct rcu_head *rcu, rcu_callback_t func)
+{
+	call_rcu_tasks_trace(rcu, func);
+}
 #else
 static inline int bpf_event_set_prog(struct perf_event *event, u32 prog_fd)
 {
@@ -78,12 +115,42 @@ static inline void bpf_event_pause(struct perf_event *event, bool pause) { }
 static inline void bpf_event_show_fdinfo(struct seq_file *m,
 					 struct perf_event *event) { }
 
+static inline int bpf_kprobe_link_create(const union bpf_attr *attr,
+					 struct bpf_prog *prog)
+{
+	return -EINVAL;
+}
+
+static inline int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
+					       enum bpf_attach_type type)
+{
+	return -EINVAL;
+}
+
+static inline int bpf_task_fd_query(const union bpf_attr *attr,
+				    union bpf_attr __user *uattr)
+{
+	return -EINVAL;
+}
+
 static inline bool bpf_event_passes(struct trace_event_call *call, void *ctx)
 {
 	return true;
 }
 
+static inline bool bpf_uprobe_event_passes(struct trace_event_call *call,
+					   unsigned long func_ip,
+					   struct pt_regs *regs)
+{
+	return true;
+}
+
 static inline void bpf_event_missed(struct trace_event_call *call) { }
+
+static inline bool bpf_event_overrides(struct trace_event_call *call)
+{
+	return false;
+}
 #endif /* CONFIG_BPF_EVENTS */
 
 #endif /* _LINUX_BPF_EVENTS_H */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BPF programs on kprobe events.
+ * BPF programs on kprobe and uprobe events.
  *
- * A program is attached to a trace event through a perf event (SET_BPF); the
- * perf event owns the attachment and its release ends it. The programs of a
- * trace event stand in one array, which the event reads on each hit:
+ * A program is attached to a trace event through a perf event (SET_BPF, or a
+ * link); the perf event owns the attachment, and its release, or the link's,
+ * ends it. The programs of a trace event stand in one array, which the event
+ * reads on each hit:
  *
  *	trace_event_call
  *	    bpf_array --> bpf_event_array	replaced whole, freed after RCU
@@ -13,13 +14,14 @@
  *					    prog, stats,    v
  *					    event ------> bpf_paused
  *
- * Readers walk the array with preemption disabled and take no lock. Writers
- * hold bpf_event_mutex.
+ * Readers take no lock. Kprobes walk the array with preemption disabled,
+ * uprobes as readers of RCU tasks trace. Writers hold bpf_event_mutex.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
 #include <linux/bpf_verifier.h>
 #include <linux/capability.h>
+#include <linux/ctype.h>
 #include <linux/filter.h>
 #include <linux/kprobes.h>
 #include <linux/perf_event.h>
@@ -30,41 +32,20 @@
 #include <linux/stringify.h>
 #include <linux/sysctl.h>
 #include <linux/uaccess.h>
+#include <linux/uprobes.h>
 #include <linux/version.h>
 
 #include "bpf_trace.h"
 #include "trace.h"
+#include "trace_probe.h"
 
 /* How many programs one event runs, and QUERY_BPF reports, at most. ABI. */
 #define BPF_EVENT_MAX_PROGS	64
 
-/* Hits of the event that reached, and that did not reach, the program. */
-struct bpf_attachment_stats {
-	unsigned long		hits;
-	unsigned long		missed;
-};
-
-/* A program on a trace event; owned by the perf event that brought it. */
-struct bpf_attachment {
-	struct bpf_prog				*prog;
-	struct perf_event			*event;
-	struct bpf_attachment_stats __percpu	*stats;
-};
-
-/* The programs of a trace event. A slot is NULL once its owner is gone. */
-struct bpf_event_array {
-	struct rcu_head		rcu;
-	u32			nr;
-	struct bpf_attachment	*att[] __counted_by(nr);
-};
-
 /* Serializes changes of every event's array and of perf_event::bpf. */
 static DEFINE_MUTEX(bpf_event_mutex);
 
-static __always_inline bool attachment_runs(const struct bpf_attachment *att)
-{
-	return att && !READ_ONCE(att->event->bpf_paused);
-}
+DEFINE_PER_CPU(const struct bpf_hit *, bpf_current_hit);
 
 /* Return: whether there was a program that should have run. */
 static bool array_missed(const struct bpf_event_array *array)
@@ -75,7 +56,7 @@ static bool array_missed(const struct bpf_event_array *array)
 	for (i = 0; i < array->nr; i++) {
 		const struct bpf_attachment *att = READ_ONCE(array->att[i]);
 
-		if (!attachment_runs(att))
+		if (!bpf_attachment_runs(att))
 			continue;
 		any = true;
 		bpf_prog_inc_misses_counter(att->prog);
@@ -120,9 +101,9 @@ NOKPROBE_SYMBOL(bpf_event_missed);
  *
  * bpf_prog_active is the one recursion guard. It is per CPU and counts every
  * context alike, so these programs never run on top of each other, or on top
- * of a map operation of bpf(2): they cannot spin on a lock of a map, or use a
- * private stack, that the code below them holds. Programs of other types that
- * do not take the guard can be below; for those, maps have guards of their own.
+ * of a map operation of bpf(2): they cannot spin on a lock of a map that the
+ * code below them holds. Programs on uprobes and those of other types, which do
+ * not take the guard, can be below; for them, maps have guards of their own.
  * Whoever is turned away is accounted as missed.
  *
  * Return: true if all of the programs that ran returned non-zero, or none ran
@@ -143,12 +124,14 @@ bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
 	for (i = 0; i < array->nr; i++) {
 		const struct bpf_attachment *att = READ_ONCE(array->att[i]);
 
-		if (!attachment_runs(att))
+		if (!bpf_attachment_runs(att))
 			continue;
 		this_cpu_inc(att->stats->hits);
+		__this_cpu_write(bpf_current_hit, &att->hit);
 		if (!bpf_prog_run(att->prog, ctx))
 			pass = false;
 	}
+	__this_cpu_write(bpf_current_hit, NULL);
 out:
 	__this_cpu_dec(bpf_prog_active);
 	rcu_read_unlock();
@@ -163,6 +146,9 @@ enum attach_error {
 	ATTACH_NO_FILE,
 	ATTACH_NO_PROG,
 	ATTACH_BAD_TYPE,
+	ATTACH_IS_MULTI,
+	ATTACH_SLEEPS,
+	ATTACH_OVERRIDES,
 	ATTACH_FD_TAKEN,
 	ATTACH_TWICE,
 	ATTACH_FULL,
@@ -171,25 +157,30 @@ enum attach_error {
 enum attach_word { WORD_EVENT, WORD_FD, WORD_TYPE, NR_WORDS };
 
 static struct {
-	int		err;
+	struct bpf_refusal	why;
 	enum attach_word	word;
-	const char	*text;
 } attach_errors[] = {
-	[ATTACH_BAD_EVENT] = { -EINVAL, WORD_EVENT,
-		"This event cannot run BPF programs, kprobe and kretprobe events can" },
-	[ATTACH_NO_FILE] = { -EBADF, WORD_FD,
-		"No file is open at this descriptor" },
-	[ATTACH_NO_PROG] = { -EINVAL, WORD_FD,
-		"This descriptor is not a BPF program" },
-	[ATTACH_BAD_TYPE] = { -EINVAL, WORD_TYPE,
-		"This event takes programs of type BPF_PROG_TYPE_KPROBE" },
-	[ATTACH_FD_TAKEN] = { -EEXIST, WORD_EVENT,
-		"This perf event has a program already, open another for the next" },
-	[ATTACH_TWICE] = { -EEXIST, WORD_FD,
-		"This program is attached to the event already" },
-	[ATTACH_FULL] = { -E2BIG, WORD_EVENT,
+	[ATTACH_BAD_EVENT] = { { -EINVAL,
+		"This event cannot run BPF programs, kprobe and uprobe events can" }, WORD_EVENT },
+	[ATTACH_NO_FILE] = { { -EBADF,
+		"No file is open at this descriptor" }, WORD_FD },
+	[ATTACH_NO_PROG] = { { -EINVAL,
+		"This descriptor is not a BPF program" }, WORD_FD },
+	[ATTACH_BAD_TYPE] = { { -EINVAL,
+		"This event takes programs of type BPF_PROG_TYPE_KPROBE" }, WORD_TYPE },
+	[ATTACH_IS_MULTI] = { { -EINVAL,
+		"This program was loaded for a multi link, which is not a perf event" }, WORD_FD },
+	[ATTACH_SLEEPS] = { { -EINVAL,
+		"This program may sleep, which only uprobe events allow" }, WORD_FD },
+	[ATTACH_OVERRIDES] = { { -EINVAL,
+		"The program overrides return values, the function forbids it" }, WORD_EVENT },
+	[ATTACH_FD_TAKEN] = { { -EEXIST,
+		"This perf event has a program already, open another for the next" }, WORD_EVENT },
+	[ATTACH_TWICE] = { { -EEXIST,
+		"This program is attached to the event already" }, WORD_FD },
+	[ATTACH_FULL] = { { -E2BIG,
 		"This event runs " __stringify(BPF_EVENT_MAX_PROGS)
-		" programs already, no more fit" },
+		" programs already, no more fit" }, WORD_EVENT },
 };
 
 static const char *prog_type_name(enum bpf_prog_type type)
@@ -208,42 +199,85 @@ static const char *prog_type_name(enum bpf_prog_type type)
 	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "unknown";
 }
 
-/*
- * Put the reason of a failed attach where a person can read it: tracefs'
- * error_log. It is short and its readers are privileged, so what others do
- * must not push entries out of it.
+/**
+ * bpf_printable() - keep terminals and lines of a log from what a user wrote
+ * @text: the text, whose control characters are overwritten
+ *
+ * Return: @text.
  */
-static int attach_failed(const struct perf_event *event, u32 prog_fd,
-			 const struct bpf_prog *prog, enum attach_error why)
+char *bpf_printable(char *text)
 {
-	struct trace_event_call *call = event->tp_event;
-	int pos[NR_WORDS], len = 0;
-	char cmd[256];
+	char *p;
+
+	for (p = text; *p; p++) {
+		if (!isprint(*p))
+			*p = '?';
+	}
+	return text;
+}
+
+/**
+ * bpf_refuse() - put the reason of a failed attach where a person can read it
+ * @why: errno and text; static, since tracefs' error_log keeps the pointer
+ * @pos: the position in the command line that the text is about
+ * @fmt: the command line, as its user might have written it
+ *
+ * The log is short and its readers are privileged, so what others do must not
+ * push entries out of it.
+ *
+ * Context: process.
+ * Return: the errno of @why.
+ */
+int bpf_refuse(struct bpf_refusal *why, int pos, const char *fmt, ...)
+{
+	char *cmd;
+	va_list ap;
 
 	/* Nothing is denied to anyone here, so there is nothing to audit. */
 	if (!ns_capable_noaudit(&init_user_ns, CAP_PERFMON) &&
 	    !ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))
-		return attach_errors[why].err;
+		return why->err;
 
-	len += scnprintf(cmd + len, sizeof(cmd) - len, "SET_BPF ");
-	pos[WORD_EVENT] = len;
-	if (call)
-		len += scnprintf(cmd + len, sizeof(cmd) - len, "%s:%s",
-				 call->class->system, trace_event_name(call));
-	else
-		len += scnprintf(cmd + len, sizeof(cmd) - len, "%s",
-				 event->pmu->name);
-	pos[WORD_FD] = len + 1;
-	len += scnprintf(cmd + len, sizeof(cmd) - len, " fd %d", (int)prog_fd);
-	pos[WORD_TYPE] = len + 1;
-	if (prog)
-		scnprintf(cmd + len, sizeof(cmd) - len, " %s",
-			  prog_type_name(prog->type));
+	va_start(ap, fmt);
+	cmd = kvasprintf(GFP_KERNEL, fmt, ap);
+	va_end(ap);
+	if (cmd)
+		tracing_log_err(NULL, "bpf_event", bpf_printable(cmd), &why->text, 0, pos);
+	kfree(cmd);
+	return why->err;
+}
 
-	/* It keeps the pointer to the text. */
-	tracing_log_err(NULL, "bpf_event", cmd, &attach_errors[why].text, 0,
-			pos[attach_errors[why].word]);
-	return attach_errors[why].err;
+/* An attach on its way: what came from user space, and the program once found. */
+struct attach_request {
+	const char		*cmd;
+	struct perf_event	*event;
+	int			prog_fd;
+	struct bpf_prog		*prog;
+	u64			cookie;
+};
+
+static int attach_failed(const struct attach_request *req, enum attach_error error)
+{
+	struct trace_event_call *call = req->event->tp_event;
+	const char *system = "", *colon = "", *name = req->event->pmu->name;
+	const char *type = "";
+	int pos[NR_WORDS];
+
+	if (call) {
+		system = call->class->system;
+		colon = ":";
+		name = trace_event_name(call);
+	}
+	if (req->prog)
+		type = prog_type_name(req->prog->type);
+
+	pos[WORD_EVENT] = strlen(req->cmd) + 1;
+	pos[WORD_FD] = pos[WORD_EVENT] + strlen(system) + strlen(colon) + strlen(name) + 1;
+	pos[WORD_TYPE] = pos[WORD_FD] + snprintf(NULL, 0, "fd %d ", req->prog_fd);
+
+	return bpf_refuse(&attach_errors[error].why, pos[attach_errors[error].word],
+			  "%s %s%s%s fd %d%s%s", req->cmd, system, colon, name,
+			  req->prog_fd, *type ? " " : "", type);
 }
 
 static struct bpf_event_array *event_array(const struct trace_event_call *call)
@@ -291,13 +325,22 @@ array_next(const struct bpf_event_array *old,
 	return new;
 }
 
+static void free_array(struct rcu_head *rcu)
+{
+	kfree(container_of(rcu, struct bpf_event_array, rcu));
+}
+
 static void event_set_array(struct trace_event_call *call,
 			    struct bpf_event_array *new)
 {
 	struct bpf_event_array *old = event_array(call);
 
 	rcu_assign_pointer(call->bpf_array, new);
-	if (old)
+	if (!old)
+		return;
+	if (call->flags & TRACE_EVENT_FL_UPROBE)
+		bpf_uprobe_call_rcu(&old->rcu, free_array);
+	else
 		kfree_rcu(old, rcu);
 }
 
@@ -313,8 +356,7 @@ static bool array_has_prog(const struct bpf_event_array *array,
 	return false;
 }
 
-static struct bpf_attachment *attachment_new(struct bpf_prog *prog,
-					     struct perf_event *event)
+static struct bpf_attachment *attachment_new(const struct attach_request *req)
 {
 	struct bpf_attachment *att;
 
@@ -327,8 +369,9 @@ static struct bpf_attachment *attachment_new(struct bpf_prog *prog,
 		kfree(att);
 		return NULL;
 	}
-	att->prog = prog;
-	att->event = event;
+	att->hit.cookie = req->cookie;
+	att->prog = req->prog;
+	att->event = req->event;
 	return att;
 }
 
@@ -338,24 +381,23 @@ static void attachment_free(struct bpf_attachment *att)
 	kfree(att);
 }
 
-static int event_attach(struct perf_event *event, u32 prog_fd,
-			struct bpf_prog *prog)
+static int event_attach(const struct attach_request *req)
 {
-	struct trace_event_call *call = event->tp_event;
+	struct perf_event *event = req->event;
 	struct bpf_event_array *old, *new;
 	struct bpf_attachment *att;
 
 	guard(mutex)(&bpf_event_mutex);
 
-	old = event_array(call);
+	old = event_array(event->tp_event);
 	if (event->bpf)
-		return attach_failed(event, prog_fd, prog, ATTACH_FD_TAKEN);
-	if (array_has_prog(old, prog))
-		return attach_failed(event, prog_fd, prog, ATTACH_TWICE);
+		return attach_failed(req, ATTACH_FD_TAKEN);
+	if (array_has_prog(old, req->prog))
+		return attach_failed(req, ATTACH_TWICE);
 	if (array_live(old) == BPF_EVENT_MAX_PROGS)
-		return attach_failed(event, prog_fd, prog, ATTACH_FULL);
+		return attach_failed(req, ATTACH_FULL);
 
-	att = attachment_new(prog, event);
+	att = attachment_new(req);
 	if (!att)
 		return -ENOMEM;
 
@@ -366,8 +408,105 @@ static int event_attach(struct perf_event *event, u32 prog_fd,
 	}
 
 	event->bpf = att;
-	event_set_array(call, new);
+	event_set_array(event->tp_event, new);
 	return 0;
+}
+
+/* Can this event run programs at all? */
+static bool event_runs_progs(const struct perf_event *event)
+{
+	return event->tp_event && event->tp_event->flags & TRACE_EVENT_FL_UKPROBE;
+}
+
+static bool event_allows_override(struct trace_event_call *call)
+{
+	return IS_ENABLED(CONFIG_BPF_KPROBE_OVERRIDE) &&
+	       call->flags & TRACE_EVENT_FL_KPROBE &&
+	       trace_kprobe_allows_override(call);
+}
+
+/**
+ * bpf_event_overrides() - may programs of an event override return values?
+ * @call: the event
+ *
+ * Context: process, with event_mutex held, so that no such program is attached.
+ * Return: whether there is one that calls bpf_override_return().
+ */
+bool bpf_event_overrides(struct trace_event_call *call)
+{
+	const struct bpf_event_array *array;
+	u32 i;
+
+	lockdep_assert_held(&event_mutex);
+	guard(mutex)(&bpf_event_mutex);
+
+	array = event_array(call);
+	for (i = 0; array && i < array->nr; i++) {
+		if (array->att[i] && array->att[i]->prog->kprobe_override)
+			return true;
+	}
+	return false;
+}
+
+static int attach_override(const struct attach_request *req)
+{
+	guard(mutex)(&event_mutex);
+
+	if (!event_allows_override(req->event->tp_event))
+		return attach_failed(req, ATTACH_OVERRIDES);
+	return event_attach(req);
+}
+
+/* Of a kind of program and a kind of event: do they fit together? */
+static int attach_prog(const struct attach_request *req)
+{
+	struct trace_event_call *call = req->event->tp_event;
+	const struct bpf_prog *prog = req->prog;
+
+	if (prog->type != BPF_PROG_TYPE_KPROBE)
+		return attach_failed(req, ATTACH_BAD_TYPE);
+	if (is_multi_attach_type(prog->expected_attach_type))
+		return attach_failed(req, ATTACH_IS_MULTI);
+	if (prog->sleepable && call->flags & TRACE_EVENT_FL_KPROBE)
+		return attach_failed(req, ATTACH_SLEEPS);
+	return prog->kprobe_override ? attach_override(req) : event_attach(req);
+}
+
+/**
+ * bpf_event_attach() - make a program one of those that a trace event runs
+ * @event: the perf event that is going to own the attachment
+ * @prog_fd: the descriptor the program came by, for the error_log
+ * @prog: the program; the attachment takes a reference of its own
+ * @cookie: what bpf_get_attach_cookie() is to return
+ *
+ * On failure nothing has changed, and tracefs' error_log tells why.
+ *
+ * Context: process.
+ * Return: 0, or
+ * * -EINVAL: the event cannot run programs, or not this one
+ * * -EEXIST: the perf event has a program, or the trace event has this one
+ * * -E2BIG: the trace event has BPF_EVENT_MAX_PROGS programs
+ * * -ENOMEM
+ */
+int bpf_event_attach(struct perf_event *event, int prog_fd, struct bpf_prog *prog,
+		     u64 cookie)
+{
+	const struct attach_request req = {
+		.cmd = "LINK_CREATE",
+		.event = event,
+		.prog_fd = prog_fd,
+		.prog = prog,
+		.cookie = cookie,
+	};
+	int err;
+
+	if (!event_runs_progs(event))
+		return attach_failed(&req, ATTACH_BAD_EVENT);
+
+	err = attach_prog(&req);
+	if (!err)
+		bpf_prog_inc(prog);
+	return err;
 }
 
 /**
@@ -379,40 +518,46 @@ static int event_attach(struct perf_event *event, u32 prog_fd,
  * On failure nothing has changed, and tracefs' error_log tells why.
  *
  * Context: process, with the event's ctx->mutex held.
- * Return: 0, or
- * * -EINVAL: the event cannot run programs, or not of this type, or the
- *   descriptor is not a program
+ * Return: 0, what bpf_event_attach() returns, or
+ * * -EINVAL: the descriptor is not a program
  * * -EBADF: the descriptor is not open
- * * -EEXIST: the perf event has a program, or the trace event has this one
- * * -E2BIG: the trace event has BPF_EVENT_MAX_PROGS programs
- * * -ENOMEM
  */
 int bpf_event_set_prog(struct perf_event *event, u32 prog_fd)
 {
+	struct attach_request req = {
+		.cmd = "SET_BPF",
+		.event = event,
+		.prog_fd = prog_fd,
+	};
 	struct bpf_prog *prog;
 	int err;
 
-	if (!event->tp_event || !(event->tp_event->flags & TRACE_EVENT_FL_KPROBE))
-		return attach_failed(event, prog_fd, NULL, ATTACH_BAD_EVENT);
+	if (!event_runs_progs(event))
+		return attach_failed(&req, ATTACH_BAD_EVENT);
 
 	prog = bpf_prog_get(prog_fd);
 	if (IS_ERR(prog))
-		return attach_failed(event, prog_fd, NULL,
-				     PTR_ERR(prog) == -EBADF ? ATTACH_NO_FILE :
-							       ATTACH_NO_PROG);
-
-	if (prog->type == BPF_PROG_TYPE_KPROBE)
-		err = event_attach(event, prog_fd, prog);
-	else
-		err = attach_failed(event, prog_fd, prog, ATTACH_BAD_TYPE);
+		return attach_failed(&req, PTR_ERR(prog) == -EBADF ? ATTACH_NO_FILE :
+								     ATTACH_NO_PROG);
+	req.prog = prog;
+	err = attach_prog(&req);
 	if (err)
 		bpf_prog_put(prog);
 	return err;
 }
 
+/* Whoever still sees an attachment that was taken out of its event's array. */
+static void wait_for_readers(const struct trace_event_call *call)
+{
+	if (call->flags & TRACE_EVENT_FL_UPROBE)
+		uprobe_unregister_sync();
+	else
+		synchronize_rcu();
+}
+
 /**
- * bpf_event_release() - end the attachment of a perf event that goes away
- * @event: the perf event; its last file reference is gone
+ * bpf_event_release() - end the attachment of a perf event, if it has one
+ * @event: the perf event
  *
  * Once this returns no run of the program starts on behalf of this event on
  * any CPU, and none is under way.
@@ -442,8 +587,7 @@ void bpf_event_release(struct perf_event *event)
 		event->bpf = NULL;
 	}
 
-	/* Whoever still sees the attachment runs with preemption disabled. */
-	synchronize_rcu();
+	wait_for_readers(event->tp_event);
 	bpf_prog_put(att->prog);
 	attachment_free(att);
 }
@@ -471,7 +615,7 @@ int bpf_event_query(struct perf_event *event,
 
 	if (!perfmon_capable())
 		return -EPERM;
-	if (!event->tp_event || !(event->tp_event->flags & TRACE_EVENT_FL_KPROBE))
+	if (!event_runs_progs(event))
 		return -EINVAL;
 	if (get_user(len, &uquery->ids_len))
 		return -EFAULT;
@@ -493,6 +637,58 @@ int bpf_event_query(struct perf_event *event,
 }
 
 /**
+ * bpf_stats_sum() - hits and misses on all CPUs
+ * @stats: of an attachment
+ *
+ * Return: the sum, which hits that come meanwhile may or may not be in.
+ */
+struct bpf_attachment_stats
+bpf_stats_sum(const struct bpf_attachment_stats __percpu *stats)
+{
+	struct bpf_attachment_stats sum = {};
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		sum.hits += READ_ONCE(per_cpu_ptr(stats, cpu)->hits);
+		sum.missed += READ_ONCE(per_cpu_ptr(stats, cpu)->missed);
+	}
+	return sum;
+}
+
+/**
+ * bpf_event_target() - what does an event probe?
+ * @event: a perf event that can run programs
+ * @target: is filled in
+ *
+ * Context: process.
+ * Return: 0, -ENOENT if the probe is gone, or -ENOMEM.
+ */
+int bpf_event_target(struct perf_event *event, struct trace_probe_target *target)
+{
+	struct trace_event_call *call = event->tp_event;
+
+	if (IS_ENABLED(CONFIG_UPROBE_EVENTS) && call->flags & TRACE_EVENT_FL_UPROBE)
+		return trace_uprobe_target(call, target);
+	if (IS_ENABLED(CONFIG_KPROBE_EVENTS) && call->flags & TRACE_EVENT_FL_KPROBE)
+		return trace_kprobe_target(call, target);
+	return -ENOENT;
+}
+
+/**
+ * bpf_event_prog_id() - which program did a perf event bring?
+ * @event: the perf event
+ *
+ * Context: process.
+ * Return: its id, 0 if there is none.
+ */
+u32 bpf_event_prog_id(struct perf_event *event)
+{
+	guard(mutex)(&bpf_event_mutex);
+
+	return event->bpf ? event->bpf->prog->aux->id : 0;
+}
+
+/**
  * bpf_event_show_fdinfo() - what /proc/PID/fdinfo says of an attachment
  * @m: where to print
  * @event: the perf event behind the descriptor
@@ -501,9 +697,8 @@ int bpf_event_query(struct perf_event *event,
  */
 void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event)
 {
-	struct bpf_attachment_stats sum = {};
 	const struct bpf_attachment *att;
-	int cpu;
+	struct bpf_attachment_stats sum;
 
 	guard(mutex)(&bpf_event_mutex);
 
@@ -511,15 +706,12 @@ void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event)
 	if (!att)
 		return;
 
-	for_each_possible_cpu(cpu) {
-		const struct bpf_attachment_stats *stats;
-
-		stats = per_cpu_ptr(att->stats, cpu);
-		sum.hits += READ_ONCE(stats->hits);
-		sum.missed += READ_ONCE(stats->missed);
-	}
-	seq_printf(m, "bpf_prog_id:\t%u\nbpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
-		   att->prog->aux->id, sum.hits, sum.missed);
+	sum = bpf_stats_sum(att->stats);
+	seq_printf(m, "bpf_prog_id:\t%u\n"
+		      "bpf_prog_hits:\t%lu\n"
+		      "bpf_prog_missed:\t%lu\n"
+		      "bpf_cookie:\t%llu\n",
+		   att->prog->aux->id, sum.hits, sum.missed, att->hit.cookie);
 }
 
 /*
@@ -537,6 +729,9 @@ static int kprobe_prog_check_load(const union bpf_attr *attr,
 	u32 built = attr->kern_version;
 
 	if (built == running || !READ_ONCE(kern_version_check))
+		return 0;
+	/* Multi links came when loaders had stopped to fill in the field. */
+	if (!built && is_multi_attach_type(attr->expected_attach_type))
 		return 0;
 
 	bpf_log(log, "kern_version 0x%06x (%u.%u.%u) does not match ",
@@ -572,15 +767,35 @@ kprobe_prog_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
 	case BPF_FUNC_current_task_under_cgroup:
 		return &bpf_current_task_under_cgroup_proto;
 #endif
+	case BPF_FUNC_task_storage_get:
+		return &bpf_task_storage_get_recur_proto;
+	case BPF_FUNC_task_storage_delete:
+		return &bpf_task_storage_delete_recur_proto;
+	case BPF_FUNC_find_vma:
+		return &bpf_find_vma_proto;
 	case BPF_FUNC_get_stackid:
 		return &bpf_get_stackid_proto;
 	case BPF_FUNC_get_stack:
-		return &bpf_get_stack_proto;
+		return prog->sleepable ? &bpf_get_stack_sleepable_proto :
+					 &bpf_get_stack_proto;
+	case BPF_FUNC_get_task_stack:
+		return prog->sleepable ? &bpf_get_task_stack_sleepable_proto :
+					 &bpf_get_task_stack_proto;
+	case BPF_FUNC_copy_from_user:
+		return &bpf_copy_from_user_proto;
+	case BPF_FUNC_copy_from_user_task:
+		return &bpf_copy_from_user_task_proto;
+#ifdef CONFIG_BPF_KPROBE_OVERRIDE
+	case BPF_FUNC_override_return:
+		return &bpf_override_return_proto;
+#endif
 	default:
 		break;
 	}
 
-	proto = bpf_read_func_proto(func_id) ?: bpf_perf_func_proto(func_id);
+	proto = bpf_hit_func_proto(func_id) ?: bpf_read_func_proto(func_id);
+	proto = proto ?: bpf_perf_func_proto(func_id);
+	proto = proto ?: bpf_task_func_proto(func_id);
 	return proto ?: bpf_base_func_proto(func_id, prog);
 }
 

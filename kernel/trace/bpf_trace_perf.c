@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * BPF helpers for perf events that stand in a BPF_MAP_TYPE_PERF_EVENT_ARRAY:
- * reading counters, and writing records to the rings of BPF_OUTPUT events.
+ * reading counters, and writing records to the rings of BPF_OUTPUT events. And
+ * one for what the PMU knows of branches.
  */
 #include <linux/bpf.h>
 #include <linux/filter.h>
@@ -179,6 +180,28 @@ u64 bpf_event_output(struct bpf_map *map, u64 flags, void *meta, u64 meta_size,
 	return output_record(map, flags, &raw, NULL);
 }
 
+/* The last branches that this CPU took, as its PMU recorded them. */
+BPF_CALL_3(bpf_get_branch_snapshot, void *, buf, u32, size, u64, flags)
+{
+	static const u32 entry_size = sizeof(struct perf_branch_entry);
+	int nr;
+
+	if (unlikely(flags))
+		return -EINVAL;
+
+	nr = static_call(perf_snapshot_branch_stack)(buf, size / entry_size);
+	return nr ? nr * entry_size : -ENOENT;
+}
+
+static const struct bpf_func_proto bpf_get_branch_snapshot_proto = {
+	.func		= bpf_get_branch_snapshot,
+	.gpl_only	= true,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_PTR_TO_UNINIT_MEM,
+	.arg2_type	= ARG_CONST_SIZE_OR_ZERO,
+	.arg3_type	= ARG_ANYTHING,
+};
+
 static const struct bpf_func_proto bpf_perf_event_read_proto = {
 	.func		= bpf_perf_event_read,
 	.gpl_only	= true,
@@ -223,6 +246,8 @@ const struct bpf_func_proto *bpf_perf_func_proto(enum bpf_func_id func_id)
 		return &bpf_perf_event_read_value_proto;
 	case BPF_FUNC_perf_event_output:
 		return &bpf_perf_event_output_proto;
+	case BPF_FUNC_get_branch_snapshot:
+		return &bpf_get_branch_snapshot_proto;
 	default:
 		return NULL;
 	}

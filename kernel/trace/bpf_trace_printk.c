@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BPF helpers that print a line into the trace.
+ * BPF helpers that print: a line into the trace, a typed object into a buffer.
  */
 #include <linux/bpf.h>
+#include <linux/btf.h>
 #include <linux/filter.h>
 #include <linux/string.h>
 #include <linux/trace_events.h>
@@ -64,6 +65,35 @@ static const struct bpf_func_proto bpf_trace_vprintk_proto = {
 	.arg2_type	= ARG_CONST_SIZE,
 	.arg3_type	= ARG_PTR_TO_MEM | PTR_MAYBE_NULL | MEM_RDONLY,
 	.arg4_type	= ARG_CONST_SIZE_OR_ZERO,
+};
+
+#define BTF_F_ALL	(BTF_F_COMPACT | BTF_F_NONAME | BTF_F_PTR_RAW | BTF_F_ZERO)
+
+BPF_CALL_5(bpf_snprintf_btf, char *, str, u32, str_size, struct btf_ptr *, ptr,
+	   u32, btf_ptr_size, u64, flags)
+{
+	const struct btf *btf;
+
+	if (btf_ptr_size != sizeof(*ptr) || !ptr->type_id || flags & ~BTF_F_ALL)
+		return -EINVAL;
+
+	btf = bpf_get_btf_vmlinux();
+	if (IS_ERR_OR_NULL(btf))
+		return btf ? PTR_ERR(btf) : -EINVAL;
+	if (!btf_type_by_id(btf, ptr->type_id))
+		return -ENOENT;
+	return btf_type_snprintf_show(btf, ptr->type_id, ptr->ptr, str, str_size, flags);
+}
+
+const struct bpf_func_proto bpf_snprintf_btf_proto = {
+	.func		= bpf_snprintf_btf,
+	.gpl_only	= false,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_PTR_TO_UNINIT_MEM,
+	.arg2_type	= ARG_CONST_SIZE,
+	.arg3_type	= ARG_PTR_TO_MEM | MEM_RDONLY,
+	.arg4_type	= ARG_CONST_SIZE,
+	.arg5_type	= ARG_ANYTHING,
 };
 
 /* A program that prints wants to be seen, so its being loaded turns the event on. */

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BPF helpers for the task that a program interrupted.
+ * BPF helpers for the task that a program interrupted: to know it, to write to
+ * its memory, and to send it a signal.
  */
 #include <linux/bpf.h>
 #include <linux/btf_ids.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/irq_work.h>
+#include <linux/percpu.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>
+#include <linux/security.h>
+#include <linux/uaccess.h>
 
 #include "bpf_trace.h"
 
@@ -49,3 +57,132 @@ const struct bpf_func_proto bpf_task_pt_regs_proto = {
 	.arg1_type	= ARG_PTR_TO_BTF_ID,
 	.arg1_btf_id	= &btf_tracing_ids[BTF_TRACING_TYPE_TASK],
 };
+
+/* Is there a user space below, which a program may change something in? */
+static bool current_is_user(void)
+{
+	return !(current->flags & (PF_KTHREAD | PF_EXITING));
+}
+
+BPF_CALL_3(bpf_probe_write_user, void *, dst, const void *, src, u32, size)
+{
+	/* What an interrupt finds is a task that has nothing to do with it. */
+	if (unlikely(in_interrupt() || !current_is_user() || !nmi_uaccess_okay()))
+		return -EPERM;
+	return copy_to_user_nofault((void __user *)dst, src, size);
+}
+
+static const struct bpf_func_proto bpf_probe_write_user_proto = {
+	.func		= bpf_probe_write_user,
+	.gpl_only	= true,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_ANYTHING,
+	.arg2_type	= ARG_PTR_TO_MEM | MEM_RDONLY,
+	.arg3_type	= ARG_CONST_SIZE,
+};
+
+static const struct bpf_func_proto *get_probe_write_user_proto(void)
+{
+	if (!capable(CAP_SYS_ADMIN) || security_locked_down(LOCKDOWN_BPF_WRITE_USER) < 0)
+		return NULL;
+
+	pr_warn_ratelimited("%s[%d] loads a BPF program that can write to the memory of processes\n",
+			    current->comm, task_pid_nr(current));
+	return &bpf_probe_write_user_proto;
+}
+
+/* A signal on its way to where it can be sent from. */
+struct signal_work {
+	struct irq_work		work;
+	struct task_struct	*task;
+	enum pid_type		type;
+	int			sig;
+};
+
+static void send_later(struct irq_work *work)
+{
+	struct signal_work *sw = container_of(work, struct signal_work, work);
+
+	group_send_sig_info(sw->sig, SEND_SIG_PRIV, sw->task, sw->type);
+	put_task_struct(sw->task);
+}
+
+static DEFINE_PER_CPU(struct signal_work, signal_work) = {
+	.work = IRQ_WORK_INIT(send_later),
+};
+
+/*
+ * With interrupts off, the code below may hold the locks that sending takes.
+ * On PREEMPT_RT these sleep, which programs do not.
+ */
+static int send_signal(u32 sig, enum pid_type type)
+{
+	struct signal_work *sw;
+
+	if (unlikely(!current_is_user() || is_global_init(current) ||
+		     !nmi_uaccess_okay()))
+		return -EPERM;
+	if (!valid_signal(sig))
+		return -EINVAL;
+
+	if (!irqs_disabled() && !IS_ENABLED(CONFIG_PREEMPT_RT))
+		return group_send_sig_info(sig, SEND_SIG_PRIV, current, type);
+
+	/* A program on a uprobe has interrupts on, and others on top of it. */
+	guard(irqsave)();
+	sw = this_cpu_ptr(&signal_work);
+	if (irq_work_is_busy(&sw->work))
+		return -EBUSY;
+
+	sw->task = get_task_struct(current);
+	sw->type = type;
+	sw->sig = sig;
+	irq_work_queue(&sw->work);
+	return 0;
+}
+
+BPF_CALL_1(bpf_send_signal, u32, sig)
+{
+	return send_signal(sig, PIDTYPE_TGID);
+}
+
+BPF_CALL_1(bpf_send_signal_thread, u32, sig)
+{
+	return send_signal(sig, PIDTYPE_PID);
+}
+
+static const struct bpf_func_proto bpf_send_signal_proto = {
+	.func		= bpf_send_signal,
+	.gpl_only	= false,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_ANYTHING,
+};
+
+static const struct bpf_func_proto bpf_send_signal_thread_proto = {
+	.func		= bpf_send_signal_thread,
+	.gpl_only	= false,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_ANYTHING,
+};
+
+/**
+ * bpf_task_func_proto() - the helpers that do something to the current task
+ * @func_id: the helper
+ *
+ * Context: process.
+ * Return: the helper's prototype, NULL if it is none of these, or one that the
+ * loading task must not use.
+ */
+const struct bpf_func_proto *bpf_task_func_proto(enum bpf_func_id func_id)
+{
+	switch (func_id) {
+	case BPF_FUNC_probe_write_user:
+		return get_probe_write_user_proto();
+	case BPF_FUNC_send_signal:
+		return &bpf_send_signal_proto;
+	case BPF_FUNC_send_signal_thread:
+		return &bpf_send_signal_thread_proto;
+	default:
+		return NULL;
+	}
+}

@@ -175,20 +175,6 @@ TEST_F(attach, pause_counts_on_every_cpu)
 	EXPECT_EQ(3, area_get(&self->area, 0));
 }
 
-/* What a program finds in its registers: slot 0 is the register at @off */
-static int reg_prog(struct area *area, int off)
-{
-	struct bpf_insn insns[] = {
-		AREA(BPF_REG_2, area, 0),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_1, off),
-		BPF_STX_MEM(BPF_DW, BPF_REG_2, BPF_REG_0, 0),
-		BPF_MOV64_IMM(BPF_REG_0, 0),
-		BPF_EXIT_INSN(),
-	};
-
-	return prog_load(insns, ARRAY_SIZE(insns));
-}
-
 /*
  * The handler of a system call gets the caller's registers: slot 0 is the
  * first of its arguments.

@@ -27,6 +27,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -175,6 +176,26 @@ static inline int child_status(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+/* A child that has our descriptors too: it waits for a byte, or for SIGKILL */
+static inline pid_t holder(int *pipe_fd)
+{
+	int fds[2];
+	pid_t child;
+	char c;
+
+	if (pipe(fds))
+		return -errno;
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(fds[1]);
+		_exit(read(fds[0], &c, 1) < 0);
+	}
+	close(fds[0]);
+	*pipe_fd = fds[1];
+	return child;
+}
+
 /* What is left */
 
 static inline bool bpf_left(int next_cmd, int open_cmd, char *text, size_t size)
@@ -216,16 +237,17 @@ static inline bool bpf_left(int next_cmd, int open_cmd, char *text, size_t size)
 	}
 }
 
-/* Removes our events; one that is still in use is left */
+/* Removes our events, of kernel and user space; one in use is left */
 static inline bool event_left(char *text, size_t size)
 {
 	char line[256], *name;
 
-	while (find_line(TRACEFS "/kprobe_events", ":" GROUP "/", line,
+	while (find_line(TRACEFS "/dynamic_events", ":" GROUP "/", line,
 			 sizeof(line))) {
 		name = strchr(line, '/') + 1;
 		name[strcspn(name, "\n ")] = '\0';
-		if (event_remove(name)) {
+		if (write_file(TRACEFS "/dynamic_events", O_APPEND,
+			       "-:" GROUP "/%s\n", name)) {
 			snprintf(text, size, "event %s, in use", name);
 			return true;
 		}

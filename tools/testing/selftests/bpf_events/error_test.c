@@ -4,14 +4,14 @@
  * nothing has changed by it
  */
 #include "common.h"
+#include "error_log.h"
 
-#define ERROR_LOG TRACEFS "/error_log"
 #define KPROBE "BPF_PROG_TYPE_KPROBE"
 #define MAX_PROGS 64
 
 #define NOT_OPEN "No file is open at this descriptor"
 #define NOT_A_PROG "This descriptor is not a BPF program"
-#define BAD_EVENT "This event cannot run BPF programs, kprobe and kretprobe events can"
+#define BAD_EVENT "This event cannot run BPF programs, kprobe and uprobe events can"
 #define BAD_TYPE "This event takes programs of type BPF_PROG_TYPE_KPROBE"
 #define SECOND "This perf event has a program already, open another for the next"
 #define SAME "This program is attached to the event already"
@@ -76,44 +76,6 @@ FIXTURE_TEARDOWN_PARENT(error)
 	write_file(ERROR_LOG, O_TRUNC, "");
 }
 
-/* All of error_log but the time stamps; empties it */
-static const char *entries(void)
-{
-	static char text[8192];
-	char line[512], *start;
-	FILE *file = fopen(ERROR_LOG, "re");
-	size_t len = 0;
-
-	if (!file)
-		return "error_log cannot be read";
-	text[0] = '\0';
-	while (fgets(line, sizeof(line), file)) {
-		start = line;
-		if (*line == '[')
-			start = strchr(line, ']') + 2;
-		len += snprintf(text + len, sizeof(text) - len, "%s", start);
-	}
-	fclose(file);
-	write_file(ERROR_LOG, O_TRUNC, "");
-	return text;
-}
-
-/* One entry of error_log, with the caret under @word of the command */
-static const char *entry(const char *error, const char *word, const char *fmt, ...)
-{
-	static char text[1024];
-	char cmd[256], *at;
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(cmd, sizeof(cmd), fmt, ap);
-	va_end(ap);
-	at = strstr(cmd, word);
-	snprintf(text, sizeof(text), "bpf_event: error: %s\n  Command: %s\n%*s^\n",
-		 error, cmd, (int)(strlen("  Command: ") + (at - cmd)), "");
-	return text;
-}
-
 /* Says how often each of the two programs runs on a hit, as in "1 0" */
 static const char *who_runs(struct area *area)
 {
@@ -164,36 +126,23 @@ TEST_F(error, fd_that_is_not_a_program)
 	EXPECT_STREQ("1 0", who_runs(&self->area));
 }
 
-static int load_type(enum bpf_prog_type type)
-{
-	struct bpf_insn insns[] = {
-		BPF_MOV64_IMM(BPF_REG_0, 1),
-		BPF_EXIT_INSN(),
-	};
-	union bpf_attr attr;
-
-	prog_attr(&attr, insns, ARRAY_SIZE(insns));
-	attr.prog_type = type;
-	if (type == BPF_PROG_TYPE_CGROUP_SKB)
-		attr.expected_attach_type = BPF_CGROUP_INET_INGRESS;
-	return sys_bpf(BPF_PROG_LOAD, &attr);
-}
-
 TEST_F(error, program_of_another_type)
 {
 	const struct {
 		enum bpf_prog_type type;
 		const char *name;
+		enum bpf_attach_type attach;
 	} types[] = {
 		{ BPF_PROG_TYPE_SOCKET_FILTER, "BPF_PROG_TYPE_SOCKET_FILTER" },
 		{ BPF_PROG_TYPE_SCHED_CLS, "BPF_PROG_TYPE_SCHED_CLS" },
 		{ BPF_PROG_TYPE_XDP, "BPF_PROG_TYPE_XDP" },
-		{ BPF_PROG_TYPE_CGROUP_SKB, "BPF_PROG_TYPE_CGROUP_SKB" },
+		{ BPF_PROG_TYPE_CGROUP_SKB, "BPF_PROG_TYPE_CGROUP_SKB",
+		  BPF_CGROUP_INET_INGRESS },
 	};
 	int i, prog;
 
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
-		prog = load_type(types[i].type);
+		prog = prog_load_type(types[i].type, types[i].attach, 0);
 		ASSERT_LE(0, prog);
 		EXPECT_EQ(-EINVAL, perf_set_bpf(self->fd, prog));
 		EXPECT_STREQ(entry(BAD_TYPE, types[i].name, "SET_BPF %s fd %d %s",
@@ -223,7 +172,7 @@ TEST_F(error, second_program_on_one_fd)
 
 TEST_F(error, order_of_checks)
 {
-	int filter = load_type(BPF_PROG_TYPE_SOCKET_FILTER);
+	int filter = prog_load_type(BPF_PROG_TYPE_SOCKET_FILTER, 0, 0);
 
 	/* The fd and the type count before what is attached already */
 	ASSERT_EQ(0, perf_set_bpf(self->fd, self->prog));

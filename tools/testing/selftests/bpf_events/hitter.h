@@ -31,6 +31,7 @@ struct hitters {
 	pthread_t threads[MAX_HITTERS];
 	int n;
 	bool pinned;
+	long (*hit)(int arg);
 	bool stop;
 	int next;
 };
@@ -46,18 +47,20 @@ static inline void *hitter(void *arg)
 		area_set(h->area, NUMBER + me,
 			 area_get(h->area, NUMBER + me) + 1);
 		/* The argument tells the program who it is */
-		hit_arg(me);
+		h->hit(me);
 	}
 	return NULL;
 }
 
-/* One on each CPU, or @n anywhere */
-static inline int hitters_start(struct hitters *h, struct area *area, int n)
+/* One on each CPU, or @n anywhere; @hit is a call of what is probed */
+static inline int hitters_start_with(struct hitters *h, struct area *area, int n,
+				     long (*hit)(int arg))
 {
 	int i;
 
 	memset(h, 0, sizeof(*h));
 	h->area = area;
+	h->hit = hit;
 	h->pinned = !n;
 	h->n = n ?: sysconf(_SC_NPROCESSORS_ONLN);
 	if (h->n > MAX_HITTERS)
@@ -67,6 +70,11 @@ static inline int hitters_start(struct hitters *h, struct area *area, int n)
 			return -EAGAIN;
 	}
 	return 0;
+}
+
+static inline int hitters_start(struct hitters *h, struct area *area, int n)
+{
+	return hitters_start_with(h, area, n, hit_arg);
 }
 
 static inline void hitters_stop(struct hitters *h)
@@ -83,7 +91,7 @@ static inline void hitters_stop(struct hitters *h)
  * caller's first argument, which a kretprobe does not have any more, hence
  * task_pt_regs().
  */
-static inline int number_prog(struct area *area)
+static inline int number_prog_flags(struct area *area, __u32 flags)
 {
 	struct bpf_insn insns[] = {
 		BPF_EMIT_CALL(BPF_FUNC_get_current_task_btf),
@@ -109,7 +117,12 @@ static inline int number_prog(struct area *area)
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load(insns, ARRAY_SIZE(insns));
+	return prog_load_flags(insns, ARRAY_SIZE(insns), flags);
+}
+
+static inline int number_prog(struct area *area)
+{
+	return number_prog_flags(area, 0);
 }
 
 /* Waits until the program has run again, 5 s at most */
@@ -143,6 +156,36 @@ static inline bool hitters_check_gone(struct hitters *h)
 			return false;
 	}
 	return true;
+}
+
+/*
+ * A system call that waits, and that nobody else makes.  Of three threads in
+ * it, a kretprobe with one instance, as in "r1 func", misses two.
+ */
+#define WAIT_FUNC SYS_FUNC("rt_sigtimedwait")
+
+static inline void *waiter(void *arg)
+{
+	const struct timespec wait = { .tv_nsec = 300 * 1000 * 1000 };
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigtimedwait(&none, NULL, &wait);
+	return NULL;
+}
+
+static inline int three_waiters(void)
+{
+	pthread_t threads[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		if (pthread_create(&threads[i], NULL, waiter, NULL))
+			return -EAGAIN;
+	}
+	for (i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
 }
 
 #endif /* BPF_EVENTS_HITTER_H */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A program runs as long as its perf event has a file, and not a hit longer */
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "common.h"
@@ -54,22 +53,6 @@ FIXTURE_TEARDOWN_PARENT(lifetime)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-static bool runs(struct area *area)
-{
-	__u64 before = area_get(area, 0);
-
-	hits(3);
-	return area_get(area, 0) == before + 3;
-}
-
-static bool stands_still(struct area *area)
-{
-	__u64 before = area_get(area, 0);
-
-	hits(3);
-	return area_get(area, 0) == before;
-}
-
 TEST_F(lifetime, close)
 {
 	EXPECT_TRUE(runs(&self->area));
@@ -97,26 +80,6 @@ TEST_F(lifetime, mapping)
 	EXPECT_TRUE(runs(&self->area));
 	ring_unmap(&ring);
 	EXPECT_TRUE(stands_still(&self->area));
-}
-
-/* A child that has the descriptor too: it waits for a byte, or for SIGKILL */
-static pid_t holder(int *pipe_fd)
-{
-	int fds[2];
-	pid_t child;
-	char c;
-
-	if (pipe(fds))
-		return -errno;
-	child = fork();
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(fds[1]);
-		_exit(read(fds[0], &c, 1) < 0);
-	}
-	close(fds[0]);
-	*pipe_fd = fds[1];
-	return child;
 }
 
 TEST_F(lifetime, exit)
@@ -228,6 +191,31 @@ TEST_F(lifetime, task_of_the_event_exits)
 	close(pipe_fd);
 	EXPECT_EQ(0, child_status(child));
 	EXPECT_TRUE(runs(&self->area));
+	close(fd);
+	EXPECT_TRUE(stands_still(&self->area));
+}
+
+/* Children get perf events of their own, without a program */
+TEST_F(lifetime, children_of_the_task_exit)
+{
+	struct perf_event_attr attr;
+	int i, fd, pipe_fd;
+	pid_t child;
+
+	close(self->fd);
+	ASSERT_EQ(0, probe_attr(&self->probe, &attr));
+	attr.inherit = 1;
+	fd = perf_open(&attr, getpid(), -1);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, perf_set_bpf(fd, count_prog(&self->area, 0, 1)));
+	for (i = 0; i < 3; i++) {
+		child = holder(&pipe_fd);
+		ASSERT_LT(0, child);
+		EXPECT_TRUE(runs(&self->area));
+		close(pipe_fd);
+		EXPECT_EQ(0, child_status(child));
+		EXPECT_TRUE(runs(&self->area));
+	}
 	close(fd);
 	EXPECT_TRUE(stands_still(&self->area));
 }

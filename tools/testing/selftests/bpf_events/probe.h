@@ -56,12 +56,14 @@ enum probe_flags {
 	PROBE_RETURN = 1,
 	PROBE_PMU = 2,
 	PROBE_DISABLED = 4,
+	PROBE_USER = 8,		/* see uprobe.h */
 };
 
 struct probe {
 	unsigned int flags;
-	char func[64];
+	char func[64];		/* or the file of a uprobe */
 	unsigned long offset;
+	unsigned long ref_ctr;	/* of a uprobe: where its counter is, or 0 */
 	char event[64];		/* its name in GROUP, if it is in tracefs */
 };
 
@@ -118,7 +120,9 @@ static inline int probe_create(struct probe *p, unsigned int flags)
 static inline int probe_attr(const struct probe *p,
 			     struct perf_event_attr *attr)
 {
-	const char *pmu = "/sys/bus/event_source/devices/kprobe/type";
+	const char *pmu = p->flags & PROBE_USER ?
+				  "/sys/bus/event_source/devices/uprobe/type" :
+				  "/sys/bus/event_source/devices/kprobe/type";
 	__u64 type;
 
 	memset(attr, 0, sizeof(*attr));
@@ -134,7 +138,10 @@ static inline int probe_attr(const struct probe *p,
 	if (!read_u64(pmu, &type))
 		return -ENODEV;
 	attr->type = type;
-	attr->config = !!(p->flags & PROBE_RETURN);	/* format/retprobe */
+	/* format/retprobe and format/ref_ctr_offset */
+	attr->config = (__u64)p->ref_ctr << 32;
+	if (p->flags & PROBE_RETURN)
+		attr->config |= 1;
 	attr->kprobe_func = (unsigned long)p->func;
 	attr->probe_offset = p->offset;
 	return 0;
@@ -242,6 +249,23 @@ static inline int hold_function(void)
 	int err = probe_create_at(&holder, "holder", FUNC, 0, 0);
 
 	return err ?: probe_open(&holder);
+}
+
+/* Whether three hits of FUNC run the program, or none does */
+static inline bool runs(struct area *area)
+{
+	__u64 before = area_get(area, 0);
+
+	hits(3);
+	return area_get(area, 0) == before + 3;
+}
+
+static inline bool stands_still(struct area *area)
+{
+	__u64 before = area_get(area, 0);
+
+	hits(3);
+	return area_get(area, 0) == before;
 }
 
 struct fdinfo {

@@ -37,13 +37,15 @@ static inline void prog_attr(union bpf_attr *attr, const struct bpf_insn *insns,
 }
 
 /* For programs that must load: shows the verifier's log if one does not */
-static inline int prog_load(const struct bpf_insn *insns, size_t cnt)
+static inline int prog_load_flags(const struct bpf_insn *insns, size_t cnt,
+				  __u32 flags)
 {
 	static char log[65536];
 	union bpf_attr attr;
 	int fd;
 
 	prog_attr(&attr, insns, cnt);
+	attr.prog_flags = flags;
 	fd = sys_bpf(BPF_PROG_LOAD, &attr);
 	if (fd >= 0)
 		return fd;
@@ -54,6 +56,11 @@ static inline int prog_load(const struct bpf_insn *insns, size_t cnt)
 	sys_bpf(BPF_PROG_LOAD, &attr);
 	fprintf(stderr, "# load: %s\n%s", strerror(-fd), log);
 	return fd;
+}
+
+static inline int prog_load(const struct bpf_insn *insns, size_t cnt)
+{
+	return prog_load_flags(insns, cnt, 0);
 }
 
 static inline int prog_info(int fd, struct bpf_prog_info *info)
@@ -162,6 +169,48 @@ static inline int count_prog(struct area *area, unsigned int slot, int ret)
 	return prog_load(insns, ARRAY_SIZE(insns));
 }
 
+/* Counts in slot 0 and returns what is in slot 1 */
+static inline int verdict_prog(struct area *area)
+{
+	struct bpf_insn insns[] = {
+		AREA(BPF_REG_1, area, 0),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_1, 8),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load(insns, ARRAY_SIZE(insns));
+}
+
+/* What a program finds in its registers: slot 0 is the register at @off */
+static inline int reg_prog(struct area *area, int off)
+{
+	struct bpf_insn insns[] = {
+		AREA(BPF_REG_2, area, 0),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_1, off),
+		BPF_STX_MEM(BPF_DW, BPF_REG_2, BPF_REG_0, 0),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load(insns, ARRAY_SIZE(insns));
+}
+
+/* Slot 0 is the address of the function that was hit */
+static inline int func_ip_prog(struct area *area)
+{
+	struct bpf_insn insns[] = {
+		BPF_EMIT_CALL(BPF_FUNC_get_func_ip),
+		AREA(BPF_REG_1, area, 0),
+		BPF_STX_MEM(BPF_DW, BPF_REG_1, BPF_REG_0, 0),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load(insns, ARRAY_SIZE(insns));
+}
+
 /* A program that goes on for 30 ms */
 static inline int long_prog(void)
 {
@@ -177,6 +226,23 @@ static inline int long_prog(void)
 	};
 
 	return prog_load(insns, ARRAY_SIZE(insns));
+}
+
+/* A program of any type, which does nothing */
+static inline int prog_load_type(enum bpf_prog_type type,
+				 enum bpf_attach_type attach, __u32 flags)
+{
+	struct bpf_insn insns[] = {
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_EXIT_INSN(),
+	};
+	union bpf_attr attr;
+
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	attr.prog_type = type;
+	attr.expected_attach_type = attach;
+	attr.prog_flags = flags;
+	return sys_bpf(BPF_PROG_LOAD, &attr);
 }
 
 #endif /* BPF_EVENTS_PROG_H */

@@ -49,20 +49,6 @@ FIXTURE_TEARDOWN_PARENT(record)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-/* Counts in slot 0 and returns what is in slot 1 */
-static int verdict_prog(struct area *area)
-{
-	struct bpf_insn insns[] = {
-		AREA(BPF_REG_1, area, 0),
-		BPF_MOV64_IMM(BPF_REG_0, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_1, 8),
-		BPF_EXIT_INSN(),
-	};
-
-	return prog_load(insns, ARRAY_SIZE(insns));
-}
-
 TEST_F(record, without_a_program)
 {
 	hits(5);

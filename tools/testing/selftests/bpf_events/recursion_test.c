@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A run that has to be skipped is counted: no loss is silent */
-#include <pthread.h>
-
 #include "common.h"
+#include "hitter.h"
 
 /* A function that the map helpers and bpf(2) call */
 #define INNER_FUNC "htab_map_update_elem"
@@ -237,33 +236,18 @@ TEST_F(missed, interrupt_on_top_of_a_program)
 	EXPECT_EQ(misses(prog), info.missed);
 }
 
-/* A system call that waits, and that nobody else makes */
-static void *sleeper(void *arg)
-{
-	const struct timespec wait = { .tv_nsec = 300 * 1000 * 1000 };
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigtimedwait(&none, NULL, &wait);
-	return NULL;
-}
-
 TEST_F(missed, kretprobe_without_a_free_instance)
 {
 	struct probe probe = { .event = "rets" };
 	struct fdinfo info;
-	pthread_t threads[3];
-	int prog, fd, i;
+	int prog, fd;
 
 	/* One call at a time, as maxactive says */
-	ASSERT_EQ(0, event_add("rets", "r1 %s", SYS_FUNC("rt_sigtimedwait")));
+	ASSERT_EQ(0, event_add("rets", "r1 %s", WAIT_FUNC));
 	prog = count_prog(&self->area, INNER, 0);
 	fd = attach(&probe, prog);
 	ASSERT_LE(0, fd);
-	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, sleeper, NULL));
-	for (i = 0; i < 3; i++)
-		pthread_join(threads[i], NULL);
+	ASSERT_EQ(0, three_waiters());
 
 	EXPECT_EQ(1, area_get(&self->area, INNER));
 	EXPECT_EQ(2, misses(prog));

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * BPF helpers that tell a program about the hit which it was run for: where it
+ * is, and which of its attachments that belongs to.
+ */
+#include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/kprobes.h>
+#include <linux/uaccess.h>
+
+#include "bpf_trace.h"
+
+#ifdef CONFIG_X86_KERNEL_IBT
+#include <asm/ibt.h>
+
+unsigned long bpf_func_start(unsigned long ip)
+{
+	u32 insn;
+
+	if (!get_kernel_nofault(insn, (u32 *)(ip - ENDBR_INSN_SIZE)) && is_endbr(insn))
+		ip -= ENDBR_INSN_SIZE;
+	return ip;
+}
+#endif
+
+static const struct bpf_hit *this_hit(void)
+{
+	const struct bpf_hit *hit = this_cpu_read(bpf_current_hit);
+
+	return hit ?: &container_of(current->bpf_ctx, struct bpf_uprobe_run_ctx,
+				    run_ctx)->hit;
+}
+
+/* The function of the running kprobe, 0 if that is somewhere inside it. */
+static unsigned long kprobe_func(void)
+{
+#ifdef CONFIG_KPROBES
+	struct kprobe *kp = kprobe_running();
+
+	if (kp && kp->flags & KPROBE_FLAG_ON_FUNC_ENTRY)
+		return bpf_func_start((unsigned long)kp->addr);
+#endif
+	return 0;
+}
+
+BPF_CALL_1(bpf_get_attach_cookie_kprobe, void *, ctx)
+{
+	return this_hit()->cookie;
+}
+
+BPF_CALL_1(bpf_get_func_ip_kprobe, void *, ctx)
+{
+	return this_hit()->func_ip ?: kprobe_func();
+}
+
+static const struct bpf_func_proto bpf_get_attach_cookie_proto_kprobe = {
+	.func		= bpf_get_attach_cookie_kprobe,
+	.gpl_only	= false,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_PTR_TO_CTX,
+};
+
+static const struct bpf_func_proto bpf_get_func_ip_proto_kprobe = {
+	.func		= bpf_get_func_ip_kprobe,
+	.gpl_only	= true,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_PTR_TO_CTX,
+};
+
+/**
+ * bpf_hit_func_proto() - the helpers about the hit of a kprobe program
+ * @func_id: the helper
+ *
+ * Return: the helper's prototype, NULL if it is none of these.
+ */
+const struct bpf_func_proto *bpf_hit_func_proto(enum bpf_func_id func_id)
+{
+	switch (func_id) {
+	case BPF_FUNC_get_attach_cookie:
+		return &bpf_get_attach_cookie_proto_kprobe;
+	case BPF_FUNC_get_func_ip:
+		return &bpf_get_func_ip_proto_kprobe;
+	default:
+		return NULL;
+	}
+}

@@ -1,0 +1,623 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Links of one kprobe program to the entry or return of many functions, or,
+ * as a session, to both. One fprobe serves all functions of a link:
+ *
+ *	fprobe --> ftrace, at each of sites[].addr
+ *	  |
+ *	link --> sites[]	sorted by address
+ *		   addr		start of the function
+ *		   cookie	what bpf_get_attach_cookie() returns there
+ *
+ * The modules that functions are in stay for as long as the link does.
+ */
+#include <linux/bpf.h>
+#include <linux/bpf_events.h>
+#include <linux/bsearch.h>
+#include <linux/btf.h>
+#include <linux/btf_ids.h>
+#include <linux/error-injection.h>
+#include <linux/filter.h>
+#include <linux/fprobe.h>
+#include <linux/ftrace.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/percpu.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/uaccess.h>
+
+#include "bpf_trace.h"
+
+/* How many functions one link takes at most. ABI. */
+#define KPROBE_MULTI_MAX_SITES	BIT(20)
+
+struct kprobe_multi_site {
+	unsigned long	addr;
+	u64		cookie;
+};
+
+struct bpf_kprobe_multi_link {
+	struct bpf_link				link;
+	struct fprobe				fp;
+	struct bpf_attachment_stats __percpu	*stats;
+	struct module				**mods;
+	u32					nr_mods;
+	u32					flags;
+	bool					has_cookies;
+	u32					nr_sites;
+	struct kprobe_multi_site		sites[] __counted_by(nr_sites);
+};
+
+/* A hit of a session can be either end of a call, and has a word for both. */
+struct kprobe_session_hit {
+	struct bpf_hit	hit;
+	bool		is_return;
+	u64		*cookie;
+};
+
+static struct bpf_kprobe_multi_link *multi_link(const struct bpf_link *link)
+{
+	return container_of(link, struct bpf_kprobe_multi_link, link);
+}
+
+static struct bpf_kprobe_multi_link *fprobe_link(struct fprobe *fp)
+{
+	return container_of(fp, struct bpf_kprobe_multi_link, fp);
+}
+
+static bool is_session(const struct bpf_kprobe_multi_link *link)
+{
+	return link->link.prog->expected_attach_type == BPF_TRACE_KPROBE_SESSION;
+}
+
+static int site_cmp(const void *a, const void *b)
+{
+	const struct kprobe_multi_site *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static u64 site_cookie(const struct bpf_kprobe_multi_link *link, unsigned long addr)
+{
+	const struct kprobe_multi_site key = { .addr = addr };
+	const struct kprobe_multi_site *site;
+
+	if (!link->has_cookies)
+		return 0;
+	/* not bsearch(), which may be one of the functions */
+	site = __inline_bsearch(&key, link->sites, link->nr_sites, sizeof(key), site_cmp);
+	return site ? site->cookie : 0;
+}
+
+static void count_miss(struct bpf_kprobe_multi_link *link)
+{
+	bpf_prog_inc_misses_counter(link->link.prog);
+	this_cpu_inc(link->stats->missed);
+}
+
+NOKPROBE_SYMBOL(count_miss);
+
+/*
+ * Fprobe calls with preemption disabled, from anywhere that ftrace can be: any
+ * lock may be held. See bpf_event_run() for what bpf_prog_active is good for.
+ *
+ * Return: what the program returns, or -EBUSY if it missed the hit.
+ */
+static int run_prog(struct bpf_kprobe_multi_link *link, unsigned long ip,
+		    struct pt_regs *regs, bool is_return, void *session_cookie)
+{
+	struct bpf_prog *prog = link->link.prog;
+	struct kprobe_session_hit hit;
+	int ret = -EBUSY;
+
+	cant_sleep();
+	rcu_read_lock();
+	if (unlikely(__this_cpu_inc_return(bpf_prog_active) != 1)) {
+		count_miss(link);
+		goto out;
+	}
+
+	hit.hit.func_ip = bpf_func_start(ip);
+	hit.hit.cookie = site_cookie(link, hit.hit.func_ip);
+	hit.is_return = is_return;
+	hit.cookie = session_cookie;
+
+	this_cpu_inc(link->stats->hits);
+	__this_cpu_write(bpf_current_hit, &hit.hit);
+	ret = bpf_prog_run(prog, regs);
+	__this_cpu_write(bpf_current_hit, NULL);
+out:
+	__this_cpu_dec(bpf_prog_active);
+	rcu_read_unlock();
+	return ret;
+}
+
+NOKPROBE_SYMBOL(run_prog);
+
+/*
+ * Fprobe leaves out the return of a call for which this is not 0. That is for
+ * the program of a session to decide. One that missed the entry does not get to
+ * see the return alone, so it misses both.
+ */
+static int multi_entry(struct fprobe *fp, unsigned long entry_ip,
+		       unsigned long ret_ip, struct pt_regs *regs, void *data)
+{
+	struct bpf_kprobe_multi_link *link = fprobe_link(fp);
+	int ret;
+
+	if (data)
+		*(u64 *)data = 0;
+	ret = run_prog(link, entry_ip, regs, false, data);
+	if (unlikely(data && ret == -EBUSY))
+		count_miss(link);
+	return ret;
+}
+
+NOKPROBE_SYMBOL(multi_entry);
+
+static void multi_return(struct fprobe *fp, unsigned long entry_ip,
+			 unsigned long ret_ip, struct pt_regs *regs, void *data)
+{
+	run_prog(fprobe_link(fp), entry_ip, regs, true, data);
+}
+
+NOKPROBE_SYMBOL(multi_return);
+
+enum multi_error {
+	MULTI_NO_SYMBOL,
+	MULTI_NOT_TRACED,
+	MULTI_BAD_ADDR,
+	MULTI_TWICE,
+	MULTI_NOT_INJECTABLE,
+	MULTI_MODULE_GOES,
+};
+
+static struct bpf_refusal multi_errors[] = {
+	[MULTI_NO_SYMBOL] = { -ESRCH, "The kernel has no symbol of this name" },
+	[MULTI_NOT_TRACED] = { -ESRCH,
+		"This cannot be traced, available_filter_functions lists what can" },
+	[MULTI_BAD_ADDR] = { -EINVAL,
+		"Not the start of a function that can be traced" },
+	[MULTI_TWICE] = { -ESRCH, "This symbol is in the list twice" },
+	[MULTI_NOT_INJECTABLE] = { -EINVAL,
+		"The program overrides return values, the function forbids it" },
+	[MULTI_MODULE_GOES] = { -EINVAL, "The module of this function is going away" },
+};
+
+#define MULTI_CMD "LINK_CREATE kprobe_multi "
+
+static int refuse_symbol(enum multi_error error, const char *symbol)
+{
+	return bpf_refuse(&multi_errors[error], strlen(MULTI_CMD), MULTI_CMD "%s",
+			  symbol);
+}
+
+static int refuse_addr(enum multi_error error, unsigned long addr)
+{
+	if (!kallsyms_show_value(current_cred()))
+		return bpf_refuse(&multi_errors[error], strlen(MULTI_CMD),
+				  MULTI_CMD "(hidden)");
+	return bpf_refuse(&multi_errors[error], strlen(MULTI_CMD),
+			  MULTI_CMD "0x%lx (%ps)", addr, (void *)addr);
+}
+
+struct symbol {
+	const char	*name;
+	u64		cookie;
+};
+
+static int symbol_cmp(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int get_symbols(struct symbol *syms, u64 usyms,
+		       const struct bpf_kprobe_multi_link *link)
+{
+	const char __user * const __user *uptr = u64_to_user_ptr(usyms);
+	const char __user *usym;
+	u32 i;
+
+	for (i = 0; i < link->nr_sites; i++) {
+		if (get_user(usym, uptr + i))
+			return -EFAULT;
+		syms[i].name = strndup_user(usym, KSYM_NAME_LEN);
+		if (IS_ERR(syms[i].name)) {
+			int err = PTR_ERR(syms[i].name);
+
+			syms[i].name = NULL;
+			/* what strndup_user() says of a string that is too long */
+			return err == -EINVAL ? -E2BIG : err;
+		}
+		syms[i].cookie = link->sites[i].cookie;
+	}
+	return 0;
+}
+
+/* Some of the sorted @names were not found: which, and why? */
+static int refuse_symbols(const char **names, const unsigned long *addrs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr && addrs[i]; i++)
+		;
+	if (i == nr)
+		return -ESRCH;
+	if ((i && !strcmp(names[i], names[i - 1])) ||
+	    (i + 1 < nr && !strcmp(names[i], names[i + 1])))
+		return refuse_symbol(MULTI_TWICE, names[i]);
+	return refuse_symbol(kallsyms_lookup_name(names[i]) ? MULTI_NOT_TRACED :
+							      MULTI_NO_SYMBOL,
+			     names[i]);
+}
+
+static int sites_from_symbols(struct bpf_kprobe_multi_link *link, u64 usyms)
+{
+	u32 i, nr = link->nr_sites;
+	unsigned long *addrs;
+	struct symbol *syms;
+	const char **names;
+	int err = -ENOMEM;
+
+	syms = kvcalloc(nr, sizeof(*syms), GFP_KERNEL);
+	names = kvcalloc(nr, sizeof(*names), GFP_KERNEL);
+	addrs = kvcalloc(nr, sizeof(*addrs), GFP_KERNEL);
+	if (!syms || !names || !addrs)
+		goto out;
+
+	err = get_symbols(syms, usyms, link);
+	if (err)
+		goto out;
+
+	sort(syms, nr, sizeof(*syms), symbol_cmp, NULL);
+	for (i = 0; i < nr; i++)
+		names[i] = syms[i].name;
+	if (ftrace_lookup_symbols(names, nr, addrs)) {
+		err = refuse_symbols(names, addrs, nr);
+		goto out;
+	}
+	for (i = 0; i < nr; i++) {
+		link->sites[i].addr = addrs[i];
+		link->sites[i].cookie = syms[i].cookie;
+	}
+out:
+	for (i = 0; syms && i < nr; i++)
+		kfree(syms[i].name);
+	kvfree(syms);
+	kvfree(names);
+	kvfree(addrs);
+	return err;
+}
+
+static int sites_from_addrs(struct bpf_kprobe_multi_link *link, u64 uaddrs)
+{
+	const unsigned long __user *uptr = u64_to_user_ptr(uaddrs);
+	unsigned long addr, ip;
+	u32 i;
+
+	for (i = 0; i < link->nr_sites; i++) {
+		if (get_user(addr, uptr + i))
+			return -EFAULT;
+		ip = ftrace_location(addr);
+		if (!ip)
+			return refuse_addr(MULTI_BAD_ADDR, addr);
+		link->sites[i].addr = bpf_func_start(ip);
+	}
+	return 0;
+}
+
+static int get_cookies(struct bpf_kprobe_multi_link *link, u64 ucookies)
+{
+	const u64 __user *uptr = u64_to_user_ptr(ucookies);
+	u32 i;
+
+	for (i = 0; i < link->nr_sites; i++) {
+		if (get_user(link->sites[i].cookie, uptr + i))
+			return -EFAULT;
+	}
+	link->has_cookies = true;
+	return 0;
+}
+
+static int check_override(const struct bpf_kprobe_multi_link *link)
+{
+	u32 i;
+
+	for (i = 0; i < link->nr_sites; i++) {
+		if (!within_error_injection_list(link->sites[i].addr))
+			return refuse_addr(MULTI_NOT_INJECTABLE, link->sites[i].addr);
+	}
+	return 0;
+}
+
+/* Sites are sorted, so those of a module follow each other. */
+static int hold_modules(struct bpf_kprobe_multi_link *link)
+{
+	struct module *mod, **mods;
+	unsigned long addr;
+	bool held, gone;
+	u32 i;
+
+	for (i = 0; i < link->nr_sites; i++) {
+		addr = link->sites[i].addr;
+		scoped_guard(preempt) {
+			mod = __module_address(addr);
+			held = mod && link->nr_mods && mod == link->mods[link->nr_mods - 1];
+			gone = mod && !held && !try_module_get(mod);
+		}
+		if (gone)
+			return refuse_addr(MULTI_MODULE_GOES, addr);
+		if (!mod || held)
+			continue;
+
+		mods = krealloc_array(link->mods, link->nr_mods + 1, sizeof(*mods),
+				      GFP_KERNEL);
+		if (!mods) {
+			module_put(mod);
+			return -ENOMEM;
+		}
+		mods[link->nr_mods++] = mod;
+		link->mods = mods;
+	}
+	return 0;
+}
+
+/*
+ * Nobody runs the program once the fprobe is unregistered: ftrace waits for
+ * those who are at an entry, and for everyone with preemption disabled, which
+ * are those at a return. Later returns find no handler.
+ */
+static void multi_release(struct bpf_link *link)
+{
+	unregister_fprobe(&multi_link(link)->fp);
+}
+
+static void multi_dealloc(struct bpf_link *bpf_link)
+{
+	struct bpf_kprobe_multi_link *link = multi_link(bpf_link);
+
+	while (link->nr_mods)
+		module_put(link->mods[--link->nr_mods]);
+	kfree(link->mods);
+	free_percpu(link->stats);
+	kvfree(link);
+}
+
+static struct bpf_attachment_stats multi_stats(const struct bpf_kprobe_multi_link *link)
+{
+	struct bpf_attachment_stats sum = bpf_stats_sum(link->stats);
+
+	sum.missed += READ_ONCE(link->fp.nmissed);
+	return sum;
+}
+
+static void multi_show_fdinfo(const struct bpf_link *bpf_link, struct seq_file *m)
+{
+	const struct bpf_kprobe_multi_link *link = multi_link(bpf_link);
+	struct bpf_attachment_stats sum = multi_stats(link);
+
+	seq_printf(m, "func_cnt:\t%u\nbpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
+		   link->nr_sites, sum.hits, sum.missed);
+}
+
+static int multi_fill_info(const struct bpf_link *bpf_link, struct bpf_link_info *info)
+{
+	u64 __user *ucookies = u64_to_user_ptr(info->kprobe_multi.cookies);
+	u64 __user *uaddrs = u64_to_user_ptr(info->kprobe_multi.addrs);
+	const struct bpf_kprobe_multi_link *link = multi_link(bpf_link);
+	bool show = kallsyms_show_value(current_cred());
+	u32 i, room = info->kprobe_multi.count;
+
+	if (!uaddrs != !room || (ucookies && !room))
+		return -EINVAL;
+
+	info->kprobe_multi.count = link->nr_sites;
+	info->kprobe_multi.flags = link->flags;
+	info->kprobe_multi.missed = multi_stats(link).missed;
+	for (i = 0; i < min(room, link->nr_sites); i++) {
+		if (put_user(show ? (u64)link->sites[i].addr : 0, uaddrs + i))
+			return -EFAULT;
+		if (ucookies && put_user(link->sites[i].cookie, ucookies + i))
+			return -EFAULT;
+	}
+	return room && room < link->nr_sites ? -ENOSPC : 0;
+}
+
+static const struct bpf_link_ops multi_link_ops = {
+	.release	= multi_release,
+	.dealloc	= multi_dealloc,
+	.show_fdinfo	= multi_show_fdinfo,
+	.fill_link_info	= multi_fill_info,
+};
+
+static struct bpf_kprobe_multi_link *multi_link_new(u32 nr_sites)
+{
+	struct bpf_kprobe_multi_link *link;
+
+	link = kvzalloc(struct_size(link, sites, nr_sites), GFP_KERNEL);
+	if (!link)
+		return NULL;
+
+	link->stats = alloc_percpu(struct bpf_attachment_stats);
+	if (!link->stats) {
+		kvfree(link);
+		return NULL;
+	}
+	link->nr_sites = nr_sites;
+	return link;
+}
+
+static int link_sites(struct bpf_kprobe_multi_link *link, const union bpf_attr *attr,
+		      const struct bpf_prog *prog)
+{
+	int err = 0;
+
+	if (attr->link_create.kprobe_multi.cookies)
+		err = get_cookies(link, attr->link_create.kprobe_multi.cookies);
+	if (err)
+		return err;
+
+	if (attr->link_create.kprobe_multi.syms)
+		err = sites_from_symbols(link, attr->link_create.kprobe_multi.syms);
+	else
+		err = sites_from_addrs(link, attr->link_create.kprobe_multi.addrs);
+	if (err)
+		return err;
+
+	sort(link->sites, link->nr_sites, sizeof(*link->sites), site_cmp, NULL);
+	err = hold_modules(link);
+	if (!err && prog->kprobe_override)
+		err = check_override(link);
+	return err;
+}
+
+/*
+ * How many calls of all functions together can be under way between entry and
+ * return. Fprobe's own measure, which is best for many functions, is two for
+ * each function and CPU: too few where one function sleeps.
+ */
+#define MULTI_MIN_RETURNS	128
+
+static int register_sites(struct bpf_kprobe_multi_link *link)
+{
+	unsigned long *addrs;
+	u32 i;
+	int err;
+
+	if (!(link->flags & BPF_F_KPROBE_MULTI_RETURN))
+		link->fp.entry_handler = multi_entry;
+	if (is_session(link) || link->flags & BPF_F_KPROBE_MULTI_RETURN)
+		link->fp.exit_handler = multi_return;
+	if (is_session(link))
+		link->fp.entry_data_size = sizeof(u64);
+	if (link->nr_sites < MULTI_MIN_RETURNS / 2 / num_possible_cpus())
+		link->fp.nr_maxactive = MULTI_MIN_RETURNS;
+
+	addrs = kvmalloc_array(link->nr_sites, sizeof(*addrs), GFP_KERNEL);
+	if (!addrs)
+		return -ENOMEM;
+	for (i = 0; i < link->nr_sites; i++)
+		addrs[i] = link->sites[i].addr;
+	err = register_fprobe_ips(&link->fp, addrs, link->nr_sites);
+	kvfree(addrs);
+	return err;
+}
+
+/**
+ * bpf_kprobe_multi_link_create() - BPF_LINK_CREATE to many kernel functions
+ * @attr: what user space asks for
+ * @prog: the program, loaded for the attach type of @attr
+ *
+ * What is wrong with a function in the list is in tracefs' error_log.
+ *
+ * Context: process.
+ * Return: the descriptor of the link, or
+ * * -EINVAL: unknown flags; not exactly one of syms and addrs; no functions; an
+ *   address that cannot be traced; a program that may sleep; one that overrides
+ *   return values where this is not allowed; a module that is going away
+ * * -E2BIG: more than KPROBE_MULTI_MAX_SITES functions, or a name that is too long
+ * * -ESRCH: a symbol that does not exist, cannot be traced, or is there twice
+ * * -EOPNOTSUPP: a kernel of 32 bits
+ * * -EFAULT, -ENOMEM
+ */
+int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
+{
+	u32 nr = attr->link_create.kprobe_multi.cnt;
+	struct bpf_kprobe_multi_link *link;
+	struct bpf_link_primer primer;
+	int err;
+
+	if (!IS_ENABLED(CONFIG_64BIT))
+		return -EOPNOTSUPP;
+	if (attr->link_create.flags || prog->sleepable ||
+	    attr->link_create.kprobe_multi.flags & ~BPF_F_KPROBE_MULTI_RETURN)
+		return -EINVAL;
+	if (!attr->link_create.kprobe_multi.syms == !attr->link_create.kprobe_multi.addrs)
+		return -EINVAL;
+	if (!nr)
+		return -EINVAL;
+	if (nr > KPROBE_MULTI_MAX_SITES)
+		return -E2BIG;
+
+	link = multi_link_new(nr);
+	if (!link)
+		return -ENOMEM;
+	link->flags = attr->link_create.kprobe_multi.flags;
+	bpf_link_init(&link->link, BPF_LINK_TYPE_KPROBE_MULTI, &multi_link_ops, prog);
+
+	err = link_sites(link, attr, prog) ?: bpf_link_prime(&link->link, &primer);
+	if (err) {
+		multi_dealloc(&link->link);
+		return err;
+	}
+
+	err = register_sites(link);
+	if (err) {
+		bpf_link_cleanup(&primer);
+		return err;
+	}
+	return bpf_link_settle(&primer);
+}
+
+/*
+ * The kfuncs of sessions. Only programs that were loaded as such may call them,
+ * and these run from nothing but run_prog().
+ */
+static const struct kprobe_session_hit *session_hit(void)
+{
+	return container_of(this_cpu_read(bpf_current_hit), struct kprobe_session_hit, hit);
+}
+
+__bpf_kfunc_start_defs();
+
+/**
+ * bpf_session_is_return() - which end of the call is this?
+ *
+ * Return: false at the entry of the function, true at its return.
+ */
+__bpf_kfunc bool bpf_session_is_return(void)
+{
+	return session_hit()->is_return;
+}
+
+/**
+ * bpf_session_cookie() - 64 bits that go from the entry of a call to its return
+ *
+ * Return: where they are; 0 at the entry.
+ */
+__bpf_kfunc __u64 *bpf_session_cookie(void)
+{
+	return session_hit()->cookie;
+}
+
+__bpf_kfunc_end_defs();
+
+BTF_KFUNCS_START(kprobe_session_kfunc_ids)
+BTF_ID_FLAGS(func, bpf_session_is_return)
+BTF_ID_FLAGS(func, bpf_session_cookie)
+BTF_KFUNCS_END(kprobe_session_kfunc_ids)
+
+static int kprobe_session_kfunc_filter(const struct bpf_prog *prog, u32 kfunc_id)
+{
+	if (!btf_id_set8_contains(&kprobe_session_kfunc_ids, kfunc_id))
+		return 0;
+	return prog->expected_attach_type == BPF_TRACE_KPROBE_SESSION ? 0 : -EACCES;
+}
+
+static const struct btf_kfunc_id_set kprobe_session_kfunc_set = {
+	.owner	= THIS_MODULE,
+	.set	= &kprobe_session_kfunc_ids,
+	.filter	= kprobe_session_kfunc_filter,
+};
+
+static int __init kprobe_session_init(void)
+{
+	return register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &kprobe_session_kfunc_set);
+}
+late_initcall(kprobe_session_init);

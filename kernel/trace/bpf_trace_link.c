@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Links of kprobe programs to perf events.
+ *
+ * A link owns what SET_BPF leaves with the file of the perf event: it can be
+ * pinned, it has a cookie, and when it goes, the perf event may go on without
+ * the program. While it is there it keeps the file, so that closing the last
+ * descriptor of the perf event does not end the attachment.
+ */
+#include <linux/bpf.h>
+#include <linux/bpf_events.h>
+#include <linux/file.h>
+#include <linux/perf_event.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "bpf_trace.h"
+#include "trace_probe.h"
+
+struct bpf_perf_link {
+	struct bpf_link		link;
+	struct file		*perf_file;
+	u64			cookie;
+};
+
+static struct bpf_perf_link *perf_link(const struct bpf_link *link)
+{
+	return container_of(link, struct bpf_perf_link, link);
+}
+
+static struct perf_event *link_event(const struct bpf_link *link)
+{
+	return perf_event_of_file(perf_link(link)->perf_file);
+}
+
+static void perf_link_release(struct bpf_link *link)
+{
+	bpf_event_release(link_event(link));
+	fput(perf_link(link)->perf_file);
+}
+
+static void perf_link_dealloc(struct bpf_link *link)
+{
+	kfree(perf_link(link));
+}
+
+static void perf_link_show_fdinfo(const struct bpf_link *link, struct seq_file *m)
+{
+	bpf_event_show_fdinfo(m, link_event(link));
+}
+
+/**
+ * bpf_copy_name() - hand a name to user space
+ * @uptr: the user's buffer as it stands in an attribute, or 0
+ * @ulen: in: the size of the buffer, or 0; out: how many bytes the name takes,
+ *	the terminating NUL included
+ * @name: the name
+ *
+ * Context: process.
+ * Return: 0, -EINVAL if the buffer has no size or the size no buffer, -ENOSPC
+ * if the name had to be cut, or -EFAULT.
+ */
+int bpf_copy_name(u64 uptr, u32 *ulen, const char *name)
+{
+	char __user *ubuf = u64_to_user_ptr(uptr);
+	u32 room = *ulen, size = strlen(name) + 1;
+
+	if (!ubuf != !room)
+		return -EINVAL;
+
+	*ulen = size;
+	if (!ubuf)
+		return 0;
+	if (size <= room)
+		return copy_to_user(ubuf, name, size) ? -EFAULT : 0;
+	if (copy_to_user(ubuf, name, room - 1) || put_user('\0', ubuf + room - 1))
+		return -EFAULT;
+	return -ENOSPC;
+}
+
+static int perf_link_fill_info(const struct bpf_link *link, struct bpf_link_info *info)
+{
+	struct perf_event *event = link_event(link);
+	u64 cookie = perf_link(link)->cookie;
+	struct trace_probe_target target;
+	int err;
+
+	err = bpf_event_target(event, &target);
+	if (err)
+		return err;
+
+	if (event->tp_event->flags & TRACE_EVENT_FL_UPROBE) {
+		info->perf_event.type = target.is_return ? BPF_PERF_EVENT_URETPROBE :
+							   BPF_PERF_EVENT_UPROBE;
+		info->perf_event.uprobe.offset = target.offset;
+		info->perf_event.uprobe.cookie = cookie;
+		err = bpf_copy_name(info->perf_event.uprobe.file_name,
+				    &info->perf_event.uprobe.name_len, target.name);
+	} else {
+		info->perf_event.type = target.is_return ? BPF_PERF_EVENT_KRETPROBE :
+							   BPF_PERF_EVENT_KPROBE;
+		info->perf_event.kprobe.offset = target.offset;
+		info->perf_event.kprobe.addr = target.addr;
+		info->perf_event.kprobe.missed = target.missed;
+		info->perf_event.kprobe.cookie = cookie;
+		err = bpf_copy_name(info->perf_event.kprobe.func_name,
+				    &info->perf_event.kprobe.name_len, target.name);
+	}
+	kfree(target.name);
+	return err;
+}
+
+static const struct bpf_link_ops perf_link_ops = {
+	.release	= perf_link_release,
+	.dealloc	= perf_link_dealloc,
+	.show_fdinfo	= perf_link_show_fdinfo,
+	.fill_link_info	= perf_link_fill_info,
+};
+
+static int perf_link_attach(const union bpf_attr *attr, struct bpf_prog *prog)
+{
+	struct bpf_link_primer primer;
+	struct bpf_perf_link *link;
+	struct file *file;
+	int err;
+
+	if (attr->link_create.flags)
+		return -EINVAL;
+
+	file = perf_event_get(attr->link_create.target_fd);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+
+	err = -ENOMEM;
+	link = kzalloc(sizeof(*link), GFP_KERNEL);
+	if (!link)
+		goto put_file;
+	bpf_link_init(&link->link, BPF_LINK_TYPE_PERF_EVENT, &perf_link_ops, prog);
+	link->perf_file = file;
+	link->cookie = attr->link_create.perf_event.bpf_cookie;
+
+	err = bpf_link_prime(&link->link, &primer);
+	if (err) {
+		kfree(link);
+		goto put_file;
+	}
+
+	err = bpf_event_attach(perf_event_of_file(file), attr->link_create.prog_fd,
+			       prog, link->cookie);
+	if (err) {
+		bpf_link_cleanup(&primer);
+		goto put_file;
+	}
+	return bpf_link_settle(&primer);
+
+put_file:
+	fput(file);
+	return err;
+}
+
+/**
+ * bpf_kprobe_link_create() - BPF_LINK_CREATE of a BPF_PROG_TYPE_KPROBE program
+ * @attr: what user space asks for; bpf_kprobe_check_attach_type() likes the type
+ * @prog: the program, whose reference goes to the link on success
+ *
+ * Context: process.
+ * Return: the descriptor of the link, or an error that depends on its type.
+ */
+int bpf_kprobe_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
+{
+	switch (attr->link_create.attach_type) {
+	case BPF_PERF_EVENT:
+		return perf_link_attach(attr, prog);
+	case BPF_TRACE_KPROBE_MULTI:
+	case BPF_TRACE_KPROBE_SESSION:
+		return bpf_kprobe_multi_link_create(attr, prog);
+	case BPF_TRACE_UPROBE_MULTI:
+		return bpf_uprobe_multi_link_create(attr, prog);
+	default:
+		return -EINVAL;
+	}
+}
+
+/**
+ * bpf_kprobe_check_attach_type() - can a program be attached in this way?
+ * @prog: the program, of type BPF_PROG_TYPE_KPROBE
+ * @type: the way
+ *
+ * Return: 0, or -EINVAL if @type is not for this program type, or if the
+ * program was loaded for another one.
+ */
+int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
+				 enum bpf_attach_type type)
+{
+	switch (type) {
+	case BPF_PERF_EVENT:
+		return is_multi_attach_type(prog->expected_attach_type) ? -EINVAL : 0;
+	case BPF_TRACE_KPROBE_MULTI:
+	case BPF_TRACE_KPROBE_SESSION:
+	case BPF_TRACE_UPROBE_MULTI:
+		return prog->expected_attach_type == type ? 0 : -EINVAL;
+	default:
+		return -EINVAL;
+	}
+}

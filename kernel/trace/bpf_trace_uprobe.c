@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How BPF programs run on uprobes.
+ *
+ * The task is on its way from or to user space and could sleep, so here
+ * programs may that were loaded as sleepable. All others run with preemption
+ * off, one at a time on a CPU. Programs on kprobes can interrupt any of them.
+ *
+ * Uprobes call their handlers as readers of RCU tasks trace. That keeps the
+ * attachments, and the maps of sleepable programs.
+ */
+#include <linux/bpf.h>
+#include <linux/bpf_events.h>
+#include <linux/filter.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate_trace.h>
+#include <linux/sched.h>
+
+#include "bpf_trace.h"
+#include "trace_probe.h"
+
+/**
+ * bpf_uprobe_prog_run() - run a program on a uprobe
+ * @prog: the program
+ * @cookie: what bpf_get_attach_cookie() is to return
+ * @func_ip: what bpf_get_func_ip() is to return
+ * @regs: the registers of the task in user space, the program's context
+ *
+ * Context: process, may sleep if the program may. Reader of RCU tasks trace.
+ * Return: what the program returns.
+ */
+u32 bpf_uprobe_prog_run(const struct bpf_prog *prog, u64 cookie,
+			unsigned long func_ip, struct pt_regs *regs)
+{
+	struct bpf_uprobe_run_ctx run = {
+		.hit = {
+			.cookie = cookie,
+			.func_ip = func_ip,
+		},
+	};
+	struct bpf_run_ctx *outer;
+	u32 ret;
+
+	outer = bpf_set_run_ctx(&run.run_ctx);
+	if (prog->sleepable) {
+		might_fault();
+		migrate_disable();
+		ret = bpf_prog_run(prog, regs);
+		migrate_enable();
+	} else {
+		guard(preempt)();
+		guard(rcu)();
+		ret = bpf_prog_run(prog, regs);
+	}
+	bpf_reset_run_ctx(outer);
+	return ret;
+}
+
+/*
+ * A perf event that watches one task is not to run its program for others,
+ * whoever else watches the same uprobe event.
+ */
+static bool attachment_covers_current(const struct bpf_attachment *att)
+{
+	struct perf_event *event = att->event;
+
+	return !event->hw.target || event->hw.target->mm == current->mm ||
+	       (event->attr.inherit && trace_uprobe_covers_current(event));
+}
+
+/**
+ * bpf_uprobe_event_run() - run the programs of a uprobe event
+ * @array: the event's programs
+ * @func_ip: where the uprobe is, in the address space of the task
+ * @regs: the registers of the task in user space, the programs' context
+ *
+ * Context: process, may sleep. Reader of RCU tasks trace.
+ * Return: false if one of the programs that ran returned 0.
+ */
+bool bpf_uprobe_event_run(const struct bpf_event_array *array,
+			  unsigned long func_ip, struct pt_regs *regs)
+{
+	bool pass = true;
+	u32 i;
+
+	for (i = 0; i < array->nr; i++) {
+		const struct bpf_attachment *att = READ_ONCE(array->att[i]);
+
+		if (!bpf_attachment_runs(att) || !attachment_covers_current(att))
+			continue;
+		this_cpu_inc(att->stats->hits);
+		if (!bpf_uprobe_prog_run(att->prog, att->hit.cookie, func_ip, regs))
+			pass = false;
+	}
+	return pass;
+}

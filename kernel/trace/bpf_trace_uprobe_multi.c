@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Links of one kprobe program to many places in one file, or, with
+ * BPF_F_UPROBE_MULTI_RETURN, to the returns from the functions that are there.
+ *
+ *	uprobe, at sites[].offset --> sites[].consumer
+ *	link --> path, task	the file, and the only process to run for
+ *	     --> sites[]	in the order that user space has them in
+ */
+#include <linux/bpf.h>
+#include <linux/bpf_events.h>
+#include <linux/fs.h>
+#include <linux/limits.h>
+#include <linux/namei.h>
+#include <linux/overflow.h>
+#include <linux/path.h>
+#include <linux/percpu.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/uprobes.h>
+
+#include "bpf_trace.h"
+
+/* How many places one link takes at most. ABI. */
+#define UPROBE_MULTI_MAX_SITES	BIT(20)
+
+struct bpf_uprobe_multi_link;
+
+struct uprobe_multi_site {
+	struct uprobe_consumer		consumer;
+	struct bpf_uprobe_multi_link	*link;
+	struct uprobe			*uprobe;
+	loff_t				offset;
+	u64				ref_ctr_offset;
+	u64				cookie;
+};
+
+struct bpf_uprobe_multi_link {
+	struct bpf_link				link;
+	struct path				path;
+	struct task_struct			*task;
+	struct bpf_attachment_stats __percpu	*stats;
+	u32					flags;
+	u32					nr_sites;
+	struct uprobe_multi_site		sites[] __counted_by(nr_sites);
+};
+
+static struct bpf_uprobe_multi_link *multi_link(const struct bpf_link *link)
+{
+	return container_of(link, struct bpf_uprobe_multi_link, link);
+}
+
+static void run_prog(struct uprobe_consumer *consumer, unsigned long func_ip,
+		     struct pt_regs *regs)
+{
+	struct uprobe_multi_site *site;
+	struct bpf_uprobe_multi_link *link;
+
+	site = container_of(consumer, struct uprobe_multi_site, consumer);
+	link = site->link;
+	if (link->task && !same_thread_group(link->task, current))
+		return;
+
+	this_cpu_inc(link->stats->hits);
+	bpf_uprobe_prog_run(link->link.prog, site->cookie, func_ip, regs);
+}
+
+/* What the program returns says nothing: its uprobe stays where it is. */
+static int multi_entry(struct uprobe_consumer *consumer, struct pt_regs *regs)
+{
+	run_prog(consumer, instruction_pointer(regs), regs);
+	return 0;
+}
+
+static int multi_return(struct uprobe_consumer *consumer, unsigned long func,
+			struct pt_regs *regs)
+{
+	run_prog(consumer, func, regs);
+	return 0;
+}
+
+/*
+ * Which address space gets the breakpoint. The first thread of a process has
+ * none any more when it exits before the others do.
+ */
+static bool multi_filter(struct uprobe_consumer *consumer, struct mm_struct *mm)
+{
+	struct uprobe_multi_site *site;
+	struct task_struct *thread;
+
+	site = container_of(consumer, struct uprobe_multi_site, consumer);
+	guard(rcu)();
+	for_each_thread(site->link->task, thread) {
+		if (READ_ONCE(thread->mm) == mm)
+			return true;
+	}
+	return false;
+}
+
+enum multi_error {
+	MULTI_NO_PATH,
+	MULTI_NO_FILE,
+	MULTI_NO_TASK,
+	MULTI_BAD_OFFSET,
+	MULTI_BAD_SITE,
+	MULTI_BAD_INSN,
+};
+
+static struct bpf_refusal multi_errors[] = {
+	[MULTI_NO_PATH] = { -ENOENT, "There is no such file" },
+	[MULTI_NO_FILE] = { -EBADF, "This is not a regular file" },
+	[MULTI_NO_TASK] = { -ESRCH, "There is no such process" },
+	[MULTI_BAD_OFFSET] = { -EINVAL, "This offset is negative" },
+	[MULTI_BAD_SITE] = { -EINVAL,
+		"Outside the file, misaligned, or with another reference counter already" },
+	[MULTI_BAD_INSN] = { -ENOTSUPP, "There is no instruction here that can be probed" },
+};
+
+#define MULTI_CMD "LINK_CREATE uprobe_multi "
+
+static int get_path(struct bpf_uprobe_multi_link *link, u64 upath)
+{
+	char *name;
+	int err;
+
+	name = strndup_user(u64_to_user_ptr(upath), PATH_MAX);
+	if (IS_ERR(name))
+		return PTR_ERR(name);
+
+	err = kern_path(name, LOOKUP_FOLLOW, &link->path);
+	if (err == -ENOENT)
+		bpf_refuse(&multi_errors[MULTI_NO_PATH], strlen(MULTI_CMD),
+			   MULTI_CMD "%s", name);
+	if (!err && !d_is_reg(link->path.dentry))
+		err = bpf_refuse(&multi_errors[MULTI_NO_FILE], strlen(MULTI_CMD),
+				 MULTI_CMD "%s", name);
+	kfree(name);
+	return err;
+}
+
+static int get_task(struct bpf_uprobe_multi_link *link, pid_t pid)
+{
+	if (!pid)
+		return 0;
+
+	scoped_guard(rcu)
+		link->task = get_pid_task(find_vpid(pid), PIDTYPE_TGID);
+	if (!link->task)
+		return bpf_refuse(&multi_errors[MULTI_NO_TASK], strlen(MULTI_CMD "pid "),
+				  MULTI_CMD "pid %d", pid);
+	return 0;
+}
+
+/* "path:offset", as uprobe_events has it */
+static int refuse_site(const struct uprobe_multi_site *site, enum multi_error error)
+{
+	const char *path = ERR_PTR(-ENOMEM);
+	char *buf;
+	int err;
+
+	buf = kmalloc(PATH_MAX, GFP_KERNEL);
+	if (buf)
+		path = d_path(&site->link->path, buf, PATH_MAX);
+	if (IS_ERR(path))
+		path = "?";
+	err = bpf_refuse(&multi_errors[error], strlen(MULTI_CMD) + strlen(path) + 1,
+			 MULTI_CMD "%s:0x%llx(0x%llx)", path, site->offset,
+			 site->ref_ctr_offset);
+	kfree(buf);
+	return err;
+}
+
+static int get_sites(struct bpf_uprobe_multi_link *link, const union bpf_attr *attr)
+{
+	const u64 __user *urefs = u64_to_user_ptr(attr->link_create.uprobe_multi.ref_ctr_offsets);
+	const u64 __user *ucookies = u64_to_user_ptr(attr->link_create.uprobe_multi.cookies);
+	const u64 __user *uoffsets = u64_to_user_ptr(attr->link_create.uprobe_multi.offsets);
+	struct uprobe_multi_site *site;
+	u32 i;
+
+	for (i = 0; i < link->nr_sites; i++) {
+		site = &link->sites[i];
+		site->link = link;
+		if (get_user(site->offset, uoffsets + i) ||
+		    (urefs && get_user(site->ref_ctr_offset, urefs + i)) ||
+		    (ucookies && get_user(site->cookie, ucookies + i)))
+			return -EFAULT;
+		if (site->offset < 0)
+			return refuse_site(site, MULTI_BAD_OFFSET);
+
+		if (link->flags & BPF_F_UPROBE_MULTI_RETURN)
+			site->consumer.ret_handler = multi_return;
+		else
+			site->consumer.handler = multi_entry;
+		if (link->task)
+			site->consumer.filter = multi_filter;
+	}
+	return 0;
+}
+
+/* One wait serves all uprobes: for handlers that are running already. */
+static void unregister_sites(struct bpf_uprobe_multi_link *link)
+{
+	u32 i;
+
+	for (i = 0; i < link->nr_sites && link->sites[i].uprobe; i++)
+		uprobe_unregister_nosync(link->sites[i].uprobe, &link->sites[i].consumer);
+	if (i)
+		uprobe_unregister_sync();
+}
+
+static int register_sites(struct bpf_uprobe_multi_link *link)
+{
+	struct inode *inode = d_real_inode(link->path.dentry);
+	struct uprobe_multi_site *site;
+	struct uprobe *uprobe;
+	u32 i;
+	int err;
+
+	for (i = 0; i < link->nr_sites; i++) {
+		site = &link->sites[i];
+		uprobe = uprobe_register(inode, site->offset, site->ref_ctr_offset,
+					 &site->consumer);
+		if (IS_ERR(uprobe)) {
+			err = PTR_ERR(uprobe);
+			unregister_sites(link);
+			if (err == -EINVAL)
+				refuse_site(site, MULTI_BAD_SITE);
+			else if (err == -ENOTSUPP || err == -ENOEXEC)
+				refuse_site(site, MULTI_BAD_INSN);
+			return err;
+		}
+		site->uprobe = uprobe;
+	}
+	return 0;
+}
+
+static void multi_release(struct bpf_link *bpf_link)
+{
+	unregister_sites(multi_link(bpf_link));
+}
+
+static void multi_dealloc(struct bpf_link *bpf_link)
+{
+	struct bpf_uprobe_multi_link *link = multi_link(bpf_link);
+
+	if (link->task)
+		put_task_struct(link->task);
+	path_put(&link->path);
+	free_percpu(link->stats);
+	kvfree(link);
+}
+
+static void multi_show_fdinfo(const struct bpf_link *bpf_link, struct seq_file *m)
+{
+	const struct bpf_uprobe_multi_link *link = multi_link(bpf_link);
+	struct bpf_attachment_stats sum = bpf_stats_sum(link->stats);
+
+	seq_printf(m, "uprobe_cnt:\t%u\nbpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
+		   link->nr_sites, sum.hits, sum.missed);
+}
+
+static int fill_path(const struct bpf_uprobe_multi_link *link, struct bpf_link_info *info)
+{
+	char __user *upath = u64_to_user_ptr(info->uprobe_multi.path);
+	u32 size, room = min_t(u32, info->uprobe_multi.path_size, PATH_MAX);
+	const char *path;
+	char *buf;
+	int err;
+
+	if (!upath != !room)
+		return -EINVAL;
+
+	buf = kmalloc(PATH_MAX, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+
+	path = d_path(&link->path, buf, room ?: PATH_MAX);
+	err = PTR_ERR_OR_ZERO(path);
+	if (err)
+		goto out;
+
+	size = strlen(path) + 1;
+	info->uprobe_multi.path_size = size;
+	if (upath && copy_to_user(upath, path, size))
+		err = -EFAULT;
+out:
+	kfree(buf);
+	return err;
+}
+
+static int multi_fill_info(const struct bpf_link *bpf_link, struct bpf_link_info *info)
+{
+	u64 __user *urefs = u64_to_user_ptr(info->uprobe_multi.ref_ctr_offsets);
+	u64 __user *ucookies = u64_to_user_ptr(info->uprobe_multi.cookies);
+	u64 __user *uoffsets = u64_to_user_ptr(info->uprobe_multi.offsets);
+	const struct bpf_uprobe_multi_link *link = multi_link(bpf_link);
+	const struct uprobe_multi_site *site;
+	u32 i, room = info->uprobe_multi.count;
+	int err;
+
+	if (!room != !(uoffsets || urefs || ucookies))
+		return -EINVAL;
+
+	err = fill_path(link, info);
+	if (err)
+		return err;
+	info->uprobe_multi.count = link->nr_sites;
+	info->uprobe_multi.flags = link->flags;
+	info->uprobe_multi.pid = 0;
+	if (link->task)
+		info->uprobe_multi.pid = task_pid_nr_ns(link->task,
+							task_active_pid_ns(current));
+
+	for (i = 0; i < min(room, link->nr_sites); i++) {
+		site = &link->sites[i];
+		if ((uoffsets && put_user((u64)site->offset, uoffsets + i)) ||
+		    (urefs && put_user(site->ref_ctr_offset, urefs + i)) ||
+		    (ucookies && put_user(site->cookie, ucookies + i)))
+			return -EFAULT;
+	}
+	return room && room < link->nr_sites ? -ENOSPC : 0;
+}
+
+static const struct bpf_link_ops multi_link_ops = {
+	.release	= multi_release,
+	.dealloc	= multi_dealloc,
+	.show_fdinfo	= multi_show_fdinfo,
+	.fill_link_info	= multi_fill_info,
+};
+
+/**
+ * bpf_uprobe_multi_link_create() - BPF_LINK_CREATE to many places of one file
+ * @attr: what user space asks for
+ * @prog: the program, loaded for the attach type of @attr
+ *
+ * What is wrong with a place in the list is in tracefs' error_log.
+ *
+ * Context: process.
+ * Return: the descriptor of the link, or
+ * * -EINVAL: a program that overrides return values; unknown flags; no path,
+ *   offsets or count; a negative pid or offset; a place outside the file or
+ *   misaligned, or with a reference counter that is not the one it has already
+ * * -E2BIG: more than UPROBE_MULTI_MAX_SITES places
+ * * -EBADF: the path is not of a regular file
+ * * -ESRCH: no such process
+ * * -EOPNOTSUPP: a kernel of 32 bits
+ * * -EFAULT, -ENOMEM, and what path lookup and uprobe_register() return
+ */
+int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
+{
+	u32 nr = attr->link_create.uprobe_multi.cnt;
+	pid_t pid = attr->link_create.uprobe_multi.pid;
+	struct bpf_uprobe_multi_link *link;
+	struct bpf_link_primer primer;
+	int err;
+
+	if (!IS_ENABLED(CONFIG_64BIT))
+		return -EOPNOTSUPP;
+	if (attr->link_create.flags || pid < 0 || prog->kprobe_override ||
+	    attr->link_create.uprobe_multi.flags & ~BPF_F_UPROBE_MULTI_RETURN)
+		return -EINVAL;
+	if (!attr->link_create.uprobe_multi.path ||
+	    !attr->link_create.uprobe_multi.offsets || !nr)
+		return -EINVAL;
+	if (nr > UPROBE_MULTI_MAX_SITES)
+		return -E2BIG;
+
+	link = kvzalloc(struct_size(link, sites, nr), GFP_KERNEL);
+	if (!link)
+		return -ENOMEM;
+	link->nr_sites = nr;
+	link->flags = attr->link_create.uprobe_multi.flags;
+	bpf_link_init(&link->link, BPF_LINK_TYPE_UPROBE_MULTI, &multi_link_ops, prog);
+
+	err = -ENOMEM;
+	link->stats = alloc_percpu(struct bpf_attachment_stats);
+	if (!link->stats)
+		goto free_link;
+
+	err = get_path(link, attr->link_create.uprobe_multi.path) ?:
+	      get_task(link, pid) ?:
+	      get_sites(link, attr) ?:
+	      bpf_link_prime(&link->link, &primer);
+	if (err)
+		goto free_link;
+
+	err = register_sites(link);
+	if (err) {
+		bpf_link_cleanup(&primer);
+		return err;
+	}
+	return bpf_link_settle(&primer);
+
+free_link:
+	multi_dealloc(&link->link);
+	return err;
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A program on a uprobe, the breakpoint in the user's code and the reference
+ * counter go with the descriptor
+ */
+#include "common.h"
+#include "hitter.h"
+#include "link.h"
+#include "uprobe.h"
+
+FIXTURE(lifetime) {
+	struct probe probe;
+	struct area area;
+	unsigned char code;	/* the first byte of what is probed */
+};
+
+FIXTURE_VARIANT(lifetime) {
+	unsigned int flags;
+	bool link;
+};
+
+FIXTURE_VARIANT_ADD(lifetime, uprobe_event) {
+	.flags = 0,
+};
+
+FIXTURE_VARIANT_ADD(lifetime, uretprobe_event) {
+	.flags = PROBE_RETURN,
+};
+
+FIXTURE_VARIANT_ADD(lifetime, uprobe_pmu) {
+	.flags = PROBE_PMU,
+};
+
+FIXTURE_VARIANT_ADD(lifetime, uretprobe_pmu) {
+	.flags = PROBE_PMU | PROBE_RETURN,
+};
+
+FIXTURE_VARIANT_ADD(lifetime, uprobe_event_link) {
+	.flags = 0, .link = true,
+};
+
+FIXTURE_VARIANT_ADD(lifetime, uretprobe_event_link) {
+	.flags = PROBE_RETURN, .link = true,
+};
+
+FIXTURE_VARIANT_ADD(lifetime, uprobe_pmu_link) {
+	.flags = PROBE_PMU, .link = true,
+};
+
+FIXTURE_VARIANT_ADD(lifetime, uretprobe_pmu_link) {
+	.flags = PROBE_PMU | PROBE_RETURN, .link = true,
+};
+
+static unsigned char first_byte(void)
+{
+	return __atomic_load_n((unsigned char *)user_func, __ATOMIC_RELAXED);
+}
+
+FIXTURE_SETUP(lifetime)
+{
+	const char *missing = uprobe_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	self->code = first_byte();
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, uprobe_create(&self->probe, variant->flags));
+}
+
+FIXTURE_TEARDOWN_PARENT(lifetime)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F(lifetime, probe_dies_with_its_fd)
+{
+	int fd, prog = count_prog(&self->area, 0, 0), i;
+
+	for (i = 1; i <= 3; i++) {
+		fd = attach_by(&self->probe, variant->link, prog);
+		ASSERT_LE(0, fd);
+		EXPECT_NE(self->code, first_byte());
+		user_hits(2);
+		EXPECT_EQ(2 * i, area_get(&self->area, 0));
+		close(fd);
+		EXPECT_EQ(self->code, first_byte());
+		user_hits(2);
+		EXPECT_EQ(2 * i, area_get(&self->area, 0));
+	}
+}
+
+TEST_F(lifetime, probe_dies_with_its_owner)
+{
+	int pipe_fd, fd;
+	pid_t child;
+
+	fd = attach_by(&self->probe, variant->link,
+		       count_prog(&self->area, 0, 0));
+	ASSERT_LE(0, fd);
+	child = holder(&pipe_fd);
+	ASSERT_LT(0, child);
+	close(fd);
+	user_hits(2);
+	EXPECT_EQ(2, area_get(&self->area, 0));
+	ASSERT_EQ(0, kill(child, SIGKILL));
+	EXPECT_EQ(-SIGKILL, child_status(child));
+	EXPECT_EQ(self->code, first_byte());
+	user_hits(2);
+	EXPECT_EQ(2, area_get(&self->area, 0));
+}
+
+/* A process that is in the middle of hitting it */
+TEST_F(lifetime, probe_outlives_who_hits_it)
+{
+	int i, fd = attach_by(&self->probe, variant->link,
+			      count_prog(&self->area, 0, 0));
+	__u64 before;
+	pid_t child;
+
+	ASSERT_LE(0, fd);
+	for (i = 0; i < 5; i++) {
+		child = fork();
+		ASSERT_LE(0, child);
+		if (!child) {
+			for (;;)
+				user_hits(1);
+		}
+		before = area_get(&self->area, 0);
+		while (area_get(&self->area, 0) < before + 3)
+			sched_yield();
+		ASSERT_EQ(0, kill(child, SIGKILL));
+		EXPECT_EQ(-SIGKILL, child_status(child));
+		before = area_get(&self->area, 0);
+		user_hits(2);
+		EXPECT_EQ(before + 2, area_get(&self->area, 0));
+	}
+}
+
+/* close() has returned: the next hit, on whatever CPU, does not run it */
+TEST_F_TIMEOUT(lifetime, nothing_runs_after_close, 120)
+{
+	struct hitters hitters;
+	int i, fd, prog, ok = 1;
+
+	ASSERT_EQ(0, hitters_start_with(&hitters, &self->area, 0, user_hit_arg));
+	for (i = 0; ok && i < 6; i++) {
+		prog = number_prog_flags(&self->area, i & 1 ? BPF_F_SLEEPABLE : 0);
+		fd = attach_by(&self->probe, variant->link, prog);
+		close(prog);
+		ok = fd >= 0 && hitters_wait_run(&hitters);
+		close(fd);
+		ok &= hitters_check_gone(&hitters);
+	}
+	EXPECT_TRUE(ok);
+	hitters_stop(&hitters);
+}
+
+/*
+ * The counter by which a program knows that somebody watches one of its USDT
+ * probes.  Data that are all zero are in no file, and the kernel finds the
+ * counter by its place in the file.
+ */
+static struct {
+	unsigned short counter;
+	unsigned short not_zero;
+} usdt = { .not_zero = 1 };
+
+static unsigned short counter(void)
+{
+	return __atomic_load_n(&usdt.counter, __ATOMIC_RELAXED);
+}
+
+FIXTURE(ref_ctr) {
+	struct probe probe;
+	struct area area;
+};
+
+FIXTURE_VARIANT(ref_ctr) {
+	unsigned int flags;
+	bool link;
+};
+
+FIXTURE_VARIANT_ADD(ref_ctr, uprobe_event) {
+	.flags = 0,
+};
+
+FIXTURE_VARIANT_ADD(ref_ctr, uprobe_pmu) {
+	.flags = PROBE_PMU,
+};
+
+FIXTURE_VARIANT_ADD(ref_ctr, uretprobe_pmu) {
+	.flags = PROBE_PMU | PROBE_RETURN,
+};
+
+FIXTURE_VARIANT_ADD(ref_ctr, uprobe_event_link) {
+	.flags = 0, .link = true,
+};
+
+FIXTURE_VARIANT_ADD(ref_ctr, uprobe_pmu_link) {
+	.flags = PROBE_PMU, .link = true,
+};
+
+FIXTURE_SETUP(ref_ctr)
+{
+	const char *missing = uprobe_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, uprobe_create_at(&self->probe, "event", SELF,
+				      file_offset(user_func),
+				      file_offset(&usdt.counter),
+				      variant->flags));
+}
+
+FIXTURE_TEARDOWN_PARENT(ref_ctr)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F(ref_ctr, is_up_while_attached)
+{
+	int i, fd;
+
+	for (i = 1; i <= 3; i++) {
+		EXPECT_EQ(0, counter());
+		fd = attach_by(&self->probe, variant->link,
+			       count_prog(&self->area, 0, 0));
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(1, counter());
+		user_hits(2);
+		EXPECT_EQ(2 * i, area_get(&self->area, 0));
+		EXPECT_EQ(1, counter());
+		close(fd);
+		EXPECT_EQ(0, counter());
+	}
+}
+
+TEST_F(ref_ctr, is_up_until_the_last_one_goes)
+{
+	int fd = attach_by(&self->probe, variant->link,
+			   count_prog(&self->area, 0, 0));
+	int fd2 = attach_by(&self->probe, variant->link,
+			    count_prog(&self->area, 1, 0));
+
+	ASSERT_LE(0, fd);
+	ASSERT_LE(0, fd2);
+	EXPECT_LT(0, counter());
+	close(fd);
+	EXPECT_LT(0, counter());
+	close(fd2);
+	EXPECT_EQ(0, counter());
+}
+
+TEST_F(ref_ctr, is_down_when_the_owner_dies)
+{
+	int pipe_fd, fd;
+	pid_t child;
+
+	fd = attach_by(&self->probe, variant->link,
+		       count_prog(&self->area, 0, 0));
+	ASSERT_LE(0, fd);
+	child = holder(&pipe_fd);
+	ASSERT_LT(0, child);
+	close(fd);
+	EXPECT_EQ(1, counter());
+	ASSERT_EQ(0, kill(child, SIGKILL));
+	EXPECT_EQ(-SIGKILL, child_status(child));
+	EXPECT_EQ(0, counter());
+}
+
+TEST_F(ref_ctr, is_that_of_the_process)
+{
+	int pipe_fd, fd;
+	pid_t child = holder(&pipe_fd);
+
+	/* A perf event about somebody else */
+	ASSERT_LT(0, child);
+	fd = uprobe_open_for(&self->probe, child, false);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, perf_set_bpf(fd, count_prog(&self->area, 0, 0)));
+	EXPECT_EQ(0, counter());
+	user_hits(2);
+	EXPECT_EQ(0, area_get(&self->area, 0));
+}
+
+TEST_HARNESS_MAIN

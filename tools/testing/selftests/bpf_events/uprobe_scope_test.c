@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A program on a uprobe runs in the processes that its perf event is about */
+#include <pthread.h>
+
+#include "common.h"
+#include "link.h"
+#include "uprobe.h"
+
+FIXTURE(scope) {
+	struct probe probe;
+	struct area area;
+};
+
+FIXTURE_VARIANT(scope) {
+	unsigned int flags;
+	bool link;
+};
+
+FIXTURE_VARIANT_ADD(scope, uprobe_event) {
+	.flags = 0,
+};
+
+FIXTURE_VARIANT_ADD(scope, uretprobe_event) {
+	.flags = PROBE_RETURN,
+};
+
+FIXTURE_VARIANT_ADD(scope, uprobe_pmu) {
+	.flags = PROBE_PMU,
+};
+
+FIXTURE_VARIANT_ADD(scope, uretprobe_pmu) {
+	.flags = PROBE_PMU | PROBE_RETURN,
+};
+
+FIXTURE_VARIANT_ADD(scope, uprobe_event_link) {
+	.flags = 0, .link = true,
+};
+
+FIXTURE_VARIANT_ADD(scope, uprobe_pmu_link) {
+	.flags = PROBE_PMU, .link = true,
+};
+
+FIXTURE_SETUP(scope)
+{
+	const char *missing = uprobe_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, uprobe_create(&self->probe, variant->flags));
+}
+
+FIXTURE_TEARDOWN_PARENT(scope)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* A program that counts in @slot, on a perf event about one process */
+static int attach_for(const struct probe *p, bool link, struct area *area,
+		      unsigned int slot, pid_t pid, bool inherit)
+{
+	int fd = uprobe_open_for(p, pid, inherit), err;
+	int prog = count_prog(area, slot, 0);
+
+	if (fd < 0)
+		return fd;
+	err = link ? perf_link(fd, prog) : perf_set_bpf(fd, prog);
+	return err < 0 ? err : fd;
+}
+
+/*
+ * A process that hits the probe as often as the byte says that it gets, and
+ * sends it back
+ */
+static pid_t other_process(int *fd_to, int *fd_from)
+{
+	int to[2], from[2];
+	pid_t child;
+	char n;
+
+	if (pipe(to) || pipe(from))
+		return -errno;
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(to[1]);
+		while (read(to[0], &n, 1) == 1) {
+			user_hits(n);
+			if (write(from[1], &n, 1) != 1)
+				break;
+		}
+		_exit(0);
+	}
+	close(to[0]);
+	close(from[1]);
+	*fd_to = to[1];
+	*fd_from = from[0];
+	return child;
+}
+
+static bool other_hits(int fd_to, int fd_from, char n)
+{
+	return write(fd_to, &n, 1) == 1 && read(fd_from, &n, 1) == 1;
+}
+
+TEST_F(scope, one_process)
+{
+	int to, from;
+	pid_t other = other_process(&to, &from);
+
+	ASSERT_LT(0, other);
+	ASSERT_LE(0, attach_for(&self->probe, variant->link, &self->area, 0,
+				getpid(), false));
+	ASSERT_TRUE(other_hits(to, from, 7));
+	EXPECT_EQ(0, area_get(&self->area, 0));
+	user_hits(2);
+	EXPECT_EQ(2, area_get(&self->area, 0));
+	/* A process that comes with a copy of the memory that is probed */
+	EXPECT_EQ(0, child_hits(7));
+	EXPECT_EQ(2, area_get(&self->area, 0));
+	ASSERT_TRUE(other_hits(to, from, 7));
+	user_hits(2);
+	EXPECT_EQ(4, area_get(&self->area, 0));
+}
+
+TEST_F(scope, another_process)
+{
+	int to, from;
+	pid_t other = other_process(&to, &from);
+
+	ASSERT_LT(0, other);
+	ASSERT_LE(0, attach_for(&self->probe, variant->link, &self->area, 0,
+				other, false));
+	user_hits(7);
+	EXPECT_EQ(0, area_get(&self->area, 0));
+	ASSERT_TRUE(other_hits(to, from, 2));
+	EXPECT_EQ(2, area_get(&self->area, 0));
+
+	close(to);
+	EXPECT_EQ(0, child_status(other));
+	EXPECT_EQ(0, child_hits(7));
+	EXPECT_EQ(2, area_get(&self->area, 0));
+}
+
+static void *thread(void *arg)
+{
+	user_hits(3);
+	return NULL;
+}
+
+TEST_F(scope, every_thread_of_the_process)
+{
+	pthread_t threads[2];
+	int i;
+
+	ASSERT_EQ(0, pthread_create(&threads[0], NULL, thread, NULL));
+	ASSERT_LE(0, attach_for(&self->probe, variant->link, &self->area, 0,
+				getpid(), false));
+	pthread_join(threads[0], NULL);
+	area_set(&self->area, 0, 0);
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, thread, NULL));
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_EQ(6, area_get(&self->area, 0));
+}
+
+/* Several perf events of one uprobe event */
+
+FIXTURE(several) {
+	FIXTURE_DATA(scope) s;
+};
+
+FIXTURE_SETUP(several)
+{
+	scope_setup(_metadata, &self->s, &_scope_uprobe_event_variant);
+}
+
+FIXTURE_TEARDOWN_PARENT(several)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F(several, all_of_them_run)
+{
+	struct query q;
+	int i, fds[3];
+
+	for (i = 0; i < 3; i++) {
+		fds[i] = attach(&self->s.probe, count_prog(&self->s.area, i, 0));
+		ASSERT_LE(0, fds[i]);
+	}
+	user_hits(2);
+	close(fds[1]);
+	user_hits(2);
+	EXPECT_EQ(4, area_get(&self->s.area, 0));
+	EXPECT_EQ(2, area_get(&self->s.area, 1));
+	EXPECT_EQ(4, area_get(&self->s.area, 2));
+	ASSERT_EQ(0, query(fds[0], &q, 64));
+	EXPECT_EQ(2, q.prog_cnt);
+}
+
+TEST_F(several, children_if_inherited)
+{
+	int to, from;
+	pid_t other = other_process(&to, &from);
+
+	ASSERT_LT(0, other);
+	ASSERT_LE(0, attach_for(&self->s.probe, false, &self->s.area, 0,
+				getpid(), true));
+	/* Not one that was there before */
+	ASSERT_TRUE(other_hits(to, from, 7));
+	EXPECT_EQ(0, area_get(&self->s.area, 0));
+	EXPECT_EQ(0, child_hits(3));
+	EXPECT_EQ(3, area_get(&self->s.area, 0));
+}
+
+/* Mainline detaches the program when the first of the children exits */
+TEST_F(several, goes_on_when_the_children_exit)
+{
+	int i;
+
+	ASSERT_LE(0, attach_for(&self->s.probe, false, &self->s.area, 0,
+				getpid(), true));
+	for (i = 1; i <= 3; i++) {
+		EXPECT_EQ(0, child_hits(2));
+		user_hits(1);
+		EXPECT_EQ(3 * i, area_get(&self->s.area, 0));
+	}
+}
+
+/*
+ * Each program runs in its own process.  Mainline probes the processes of all
+ * perf events, and there runs the programs of all.
+ */
+TEST_F(several, each_in_its_own_process)
+{
+	int to, from;
+	pid_t other = other_process(&to, &from);
+
+	ASSERT_LT(0, other);
+	ASSERT_LE(0, attach_for(&self->s.probe, false, &self->s.area, 0,
+				getpid(), false));
+	ASSERT_LE(0, attach_for(&self->s.probe, true, &self->s.area, 1,
+				other, false));
+	user_hits(3);
+	EXPECT_EQ(3, area_get(&self->s.area, 0));
+	EXPECT_EQ(0, area_get(&self->s.area, 1));
+	ASSERT_TRUE(other_hits(to, from, 2));
+	EXPECT_EQ(3, area_get(&self->s.area, 0));
+	EXPECT_EQ(2, area_get(&self->s.area, 1));
+}
+
+/* One of them about a process, the other about all */
+TEST_F(several, one_process_among_all)
+{
+	ASSERT_LE(0, attach_for(&self->s.probe, false, &self->s.area, 0,
+				getpid(), false));
+	ASSERT_LE(0, attach(&self->s.probe, count_prog(&self->s.area, 1, 0)));
+	EXPECT_EQ(0, child_hits(3));
+	EXPECT_EQ(0, area_get(&self->s.area, 0));
+	EXPECT_EQ(3, area_get(&self->s.area, 1));
+	user_hits(1);
+	EXPECT_EQ(1, area_get(&self->s.area, 0));
+	EXPECT_EQ(4, area_get(&self->s.area, 1));
+}
+
+TEST_HARNESS_MAIN
