@@ -13,6 +13,9 @@
 #include <linux/trace_events.h>
 
 struct bpf_event_array;
+struct file;
+struct trace_event_file;
+struct trace_seq;
 struct perf_event;
 struct perf_event_query_bpf;
 struct seq_file;
@@ -24,6 +27,7 @@ int bpf_event_query(struct perf_event *event,
 void bpf_event_release(struct perf_event *event);
 void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event);
 
+int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog);
 int bpf_kprobe_link_create(const union bpf_attr *attr, struct bpf_prog *prog);
 int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
 				 enum bpf_attach_type type);
@@ -32,6 +36,14 @@ int bpf_task_fd_query(const union bpf_attr *attr, union bpf_attr __user *uattr);
 bool bpf_event_run(const struct bpf_event_array *array, void *ctx);
 void bpf_event_missed(struct trace_event_call *call);
 bool bpf_event_overrides(struct trace_event_call *call);
+
+int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
+			 const char *text);
+int bpf_event_filter_busy(struct trace_event_file *file, const char *text);
+bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner);
+void bpf_event_filter_drop(struct trace_event_file *file);
+bool bpf_event_filter_print(struct trace_event_file *file, struct trace_seq *s);
+void bpf_event_filter_show_fdinfo(struct seq_file *m, struct trace_event_file *file);
 
 bool bpf_uprobe_event_run(const struct bpf_event_array *array,
 			  unsigned long func_ip, struct pt_regs *regs);
@@ -115,6 +127,12 @@ static inline void bpf_event_pause(struct perf_event *event, bool pause) { }
 static inline void bpf_event_show_fdinfo(struct seq_file *m,
 					 struct perf_event *event) { }
 
+static inline int bpf_perf_link_create(const union bpf_attr *attr,
+				       struct bpf_prog *prog)
+{
+	return -EINVAL;
+}
+
 static inline int bpf_kprobe_link_create(const union bpf_attr *attr,
 					 struct bpf_prog *prog)
 {
@@ -151,6 +169,35 @@ static inline bool bpf_event_overrides(struct trace_event_call *call)
 {
 	return false;
 }
+
+static inline int bpf_event_filter_set(struct trace_event_file *file,
+				       struct file *owner, const char *text)
+{
+	return -EINVAL;
+}
+
+static inline int bpf_event_filter_busy(struct trace_event_file *file,
+					const char *text)
+{
+	return 0;
+}
+
+static inline bool bpf_event_filter_clear(struct trace_event_file *file,
+					  struct file *owner)
+{
+	return false;
+}
+
+static inline void bpf_event_filter_drop(struct trace_event_file *file) { }
+
+static inline bool bpf_event_filter_print(struct trace_event_file *file,
+					  struct trace_seq *s)
+{
+	return false;
+}
+
+static inline void bpf_event_filter_show_fdinfo(struct seq_file *m,
+						struct trace_event_file *file) { }
 #endif /* CONFIG_BPF_EVENTS */
 
 #endif /* _LINUX_BPF_EVENTS_H */

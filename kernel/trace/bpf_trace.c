@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BPF programs on kprobe and uprobe events.
+ * BPF programs on kprobe and uprobe events, tracepoints and system calls.
  *
  * A program is attached to a trace event through a perf event (SET_BPF, or a
  * link); the perf event owns the attachment, and its release, or the link's,
@@ -30,6 +30,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/stringify.h>
+#include <linux/syscalls.h>
 #include <linux/sysctl.h>
 #include <linux/uaccess.h>
 #include <linux/uprobes.h>
@@ -145,7 +146,9 @@ enum attach_error {
 	ATTACH_BAD_EVENT,
 	ATTACH_NO_FILE,
 	ATTACH_NO_PROG,
-	ATTACH_BAD_TYPE,
+	ATTACH_WANTS_KPROBE,
+	ATTACH_WANTS_TP,
+	ATTACH_PAST_RECORD,
 	ATTACH_IS_MULTI,
 	ATTACH_SLEEPS,
 	ATTACH_OVERRIDES,
@@ -161,13 +164,19 @@ static struct {
 	enum attach_word	word;
 } attach_errors[] = {
 	[ATTACH_BAD_EVENT] = { { -EINVAL,
-		"This event cannot run BPF programs, kprobe and uprobe events can" }, WORD_EVENT },
+		"This event cannot run BPF programs; kprobe, uprobe and trace events can" },
+	  WORD_EVENT },
 	[ATTACH_NO_FILE] = { { -EBADF,
 		"No file is open at this descriptor" }, WORD_FD },
 	[ATTACH_NO_PROG] = { { -EINVAL,
 		"This descriptor is not a BPF program" }, WORD_FD },
-	[ATTACH_BAD_TYPE] = { { -EINVAL,
+	[ATTACH_WANTS_KPROBE] = { { -EINVAL,
 		"This event takes programs of type BPF_PROG_TYPE_KPROBE" }, WORD_TYPE },
+	[ATTACH_WANTS_TP] = { { -EINVAL,
+		"This event takes programs of type BPF_PROG_TYPE_TRACEPOINT" }, WORD_TYPE },
+	[ATTACH_PAST_RECORD] = { { -EACCES,
+		"The program reads past the end of the event's record, see its format" },
+	  WORD_FD },
 	[ATTACH_IS_MULTI] = { { -EINVAL,
 		"This program was loaded for a multi link, which is not a perf event" }, WORD_FD },
 	[ATTACH_SLEEPS] = { { -EINVAL,
@@ -183,7 +192,13 @@ static struct {
 		" programs already, no more fit" }, WORD_EVENT },
 };
 
-static const char *prog_type_name(enum bpf_prog_type type)
+/**
+ * bpf_prog_type_name() - a program type as user space calls it
+ * @type: the type
+ *
+ * Return: its name in the headers.
+ */
+const char *bpf_prog_type_name(enum bpf_prog_type type)
 {
 	static const char * const names[] = {
 #define BPF_PROG_TYPE(_id, ...) \
@@ -269,7 +284,7 @@ static int attach_failed(const struct attach_request *req, enum attach_error err
 		name = trace_event_name(call);
 	}
 	if (req->prog)
-		type = prog_type_name(req->prog->type);
+		type = bpf_prog_type_name(req->prog->type);
 
 	pos[WORD_EVENT] = strlen(req->cmd) + 1;
 	pos[WORD_FD] = pos[WORD_EVENT] + strlen(system) + strlen(colon) + strlen(name) + 1;
@@ -412,10 +427,35 @@ static int event_attach(const struct attach_request *req)
 	return 0;
 }
 
+/* Tracepoints and system calls: their programs get the record. */
+static bool event_has_record(const struct trace_event_call *call)
+{
+	if (call->flags & (TRACE_EVENT_FL_CUSTOM | TRACE_EVENT_FL_FPROBE))
+		return false;
+#ifdef CONFIG_FTRACE_SYSCALLS
+	if (call->class == &event_class_syscall_enter ||
+	    call->class == &event_class_syscall_exit)
+		return true;
+#endif
+	return call->flags & TRACE_EVENT_FL_TRACEPOINT;
+}
+
+/* Return: where the part of the record ends that all hits have. */
+static u32 record_size(struct trace_event_call *call)
+{
+	struct ftrace_event_field *field;
+	u32 end = 0;
+
+	list_for_each_entry(field, trace_get_fields(call), link)
+		end = max_t(u32, end, field->offset + field->size);
+	return end;
+}
+
 /* Can this event run programs at all? */
 static bool event_runs_progs(const struct perf_event *event)
 {
-	return event->tp_event && event->tp_event->flags & TRACE_EVENT_FL_UKPROBE;
+	return event->tp_event && (event->tp_event->flags & TRACE_EVENT_FL_UKPROBE ||
+				   event_has_record(event->tp_event));
 }
 
 static bool event_allows_override(struct trace_event_call *call)
@@ -463,8 +503,16 @@ static int attach_prog(const struct attach_request *req)
 	struct trace_event_call *call = req->event->tp_event;
 	const struct bpf_prog *prog = req->prog;
 
+	if (event_has_record(call)) {
+		if (prog->type != BPF_PROG_TYPE_TRACEPOINT)
+			return attach_failed(req, ATTACH_WANTS_TP);
+		if (prog->aux->max_ctx_offset > record_size(call))
+			return attach_failed(req, ATTACH_PAST_RECORD);
+		return event_attach(req);
+	}
+
 	if (prog->type != BPF_PROG_TYPE_KPROBE)
-		return attach_failed(req, ATTACH_BAD_TYPE);
+		return attach_failed(req, ATTACH_WANTS_KPROBE);
 	if (is_multi_attach_type(prog->expected_attach_type))
 		return attach_failed(req, ATTACH_IS_MULTI);
 	if (prog->sleepable && call->flags & TRACE_EVENT_FL_KPROBE)
@@ -671,7 +719,11 @@ int bpf_event_target(struct perf_event *event, struct trace_probe_target *target
 		return trace_uprobe_target(call, target);
 	if (IS_ENABLED(CONFIG_KPROBE_EVENTS) && call->flags & TRACE_EVENT_FL_KPROBE)
 		return trace_kprobe_target(call, target);
-	return -ENOENT;
+
+	*target = (struct trace_probe_target) {
+		.name = kstrdup(trace_event_name(call), GFP_KERNEL),
+	};
+	return target->name ? 0 : -ENOMEM;
 }
 
 /**
@@ -751,8 +803,15 @@ static bool kprobe_prog_is_valid_access(int off, int size,
 	       off + size <= sizeof(struct pt_regs);
 }
 
-static const struct bpf_func_proto *
-kprobe_prog_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
+/**
+ * bpf_tracing_func_proto() - helpers that do not depend on a program's context
+ * @func_id: the helper
+ * @prog: the program, of a type that is here or in a file beside
+ *
+ * Return: the helper's prototype, or NULL.
+ */
+const struct bpf_func_proto *
+bpf_tracing_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
 {
 	const struct bpf_func_proto *proto;
 
@@ -773,11 +832,6 @@ kprobe_prog_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
 		return &bpf_task_storage_delete_recur_proto;
 	case BPF_FUNC_find_vma:
 		return &bpf_find_vma_proto;
-	case BPF_FUNC_get_stackid:
-		return &bpf_get_stackid_proto;
-	case BPF_FUNC_get_stack:
-		return prog->sleepable ? &bpf_get_stack_sleepable_proto :
-					 &bpf_get_stack_proto;
 	case BPF_FUNC_get_task_stack:
 		return prog->sleepable ? &bpf_get_task_stack_sleepable_proto :
 					 &bpf_get_task_stack_proto;
@@ -785,18 +839,34 @@ kprobe_prog_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
 		return &bpf_copy_from_user_proto;
 	case BPF_FUNC_copy_from_user_task:
 		return &bpf_copy_from_user_task_proto;
+	default:
+		break;
+	}
+
+	proto = bpf_read_func_proto(func_id) ?: bpf_perf_func_proto(func_id);
+	proto = proto ?: bpf_task_func_proto(func_id);
+	return proto ?: bpf_base_func_proto(func_id, prog);
+}
+
+static const struct bpf_func_proto *
+kprobe_prog_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
+{
+	switch (func_id) {
+	case BPF_FUNC_perf_event_output:
+		return &bpf_perf_event_output_proto;
+	case BPF_FUNC_get_stackid:
+		return &bpf_get_stackid_proto;
+	case BPF_FUNC_get_stack:
+		return prog->sleepable ? &bpf_get_stack_sleepable_proto :
+					 &bpf_get_stack_proto;
 #ifdef CONFIG_BPF_KPROBE_OVERRIDE
 	case BPF_FUNC_override_return:
 		return &bpf_override_return_proto;
 #endif
 	default:
-		break;
+		return bpf_hit_func_proto(func_id) ?:
+		       bpf_tracing_func_proto(func_id, prog);
 	}
-
-	proto = bpf_hit_func_proto(func_id) ?: bpf_read_func_proto(func_id);
-	proto = proto ?: bpf_perf_func_proto(func_id);
-	proto = proto ?: bpf_task_func_proto(func_id);
-	return proto ?: bpf_base_func_proto(func_id, prog);
 }
 
 const struct bpf_verifier_ops kprobe_verifier_ops = {

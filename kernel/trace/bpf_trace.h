@@ -71,6 +71,7 @@ struct bpf_refusal {
 };
 
 char *bpf_printable(char *text);
+const char *bpf_prog_type_name(enum bpf_prog_type type);
 
 __printf(3, 4)
 int bpf_refuse(struct bpf_refusal *why, int pos, const char *fmt, ...);
@@ -157,5 +158,16 @@ extern const struct bpf_func_proto bpf_task_pt_regs_proto;
 
 /* bpf_trace_perf.c: perf counters and perf rings reached through a map */
 const struct bpf_func_proto *bpf_perf_func_proto(enum bpf_func_id func_id);
+
+extern const struct bpf_func_proto bpf_perf_event_output_proto;
+u64 bpf_perf_event_output(u64 regs, u64 map, u64 flags, u64 data, u64 size);
+
+/* kernel/bpf/stackmap.c */
+u64 bpf_get_stackid(u64 regs, u64 map, u64 flags, u64 r4, u64 r5);
+u64 bpf_get_stack(u64 regs, u64 buf, u64 size, u64 flags, u64 r5);
+
+/* bpf_trace.c: of all these, what every tracing program has */
+const struct bpf_func_proto *
+bpf_tracing_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog);
 
 #endif /* _KERNEL_TRACE_BPF_TRACE_H */

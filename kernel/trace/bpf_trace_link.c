@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Links of kprobe programs to perf events.
+ * Links of programs to perf events.
  *
  * A link owns what SET_BPF leaves with the file of the perf event: it can be
  * pinned, it has a cookie, and when it goes, the perf event may go on without
@@ -90,7 +90,12 @@ static int perf_link_fill_info(const struct bpf_link *link, struct bpf_link_info
 	if (err)
 		return err;
 
-	if (event->tp_event->flags & TRACE_EVENT_FL_UPROBE) {
+	if (!(event->tp_event->flags & TRACE_EVENT_FL_UKPROBE)) {
+		info->perf_event.type = BPF_PERF_EVENT_TRACEPOINT;
+		info->perf_event.tracepoint.cookie = cookie;
+		err = bpf_copy_name(info->perf_event.tracepoint.tp_name,
+				    &info->perf_event.tracepoint.name_len, target.name);
+	} else if (event->tp_event->flags & TRACE_EVENT_FL_UPROBE) {
 		info->perf_event.type = target.is_return ? BPF_PERF_EVENT_URETPROBE :
 							   BPF_PERF_EVENT_UPROBE;
 		info->perf_event.uprobe.offset = target.offset;
@@ -118,7 +123,16 @@ static const struct bpf_link_ops perf_link_ops = {
 	.fill_link_info	= perf_link_fill_info,
 };
 
-static int perf_link_attach(const union bpf_attr *attr, struct bpf_prog *prog)
+/**
+ * bpf_perf_link_create() - BPF_LINK_CREATE to a perf event
+ * @attr: what user space asks for
+ * @prog: the program, whose reference goes to the link on success
+ *
+ * Context: process.
+ * Return: the descriptor of the link, -EINVAL for flags, -EBADF if it is not a
+ * perf event, -ENOMEM, or what bpf_event_attach() returns.
+ */
+int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
 {
 	struct bpf_link_primer primer;
 	struct bpf_perf_link *link;
@@ -171,7 +185,7 @@ int bpf_kprobe_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
 {
 	switch (attr->link_create.attach_type) {
 	case BPF_PERF_EVENT:
-		return perf_link_attach(attr, prog);
+		return bpf_perf_link_create(attr, prog);
 	case BPF_TRACE_KPROBE_MULTI:
 	case BPF_TRACE_KPROBE_SESSION:
 		return bpf_kprobe_multi_link_create(attr, prog);

@@ -220,7 +220,7 @@ static const struct bpf_func_proto bpf_perf_event_read_value_proto = {
 	.arg4_type	= ARG_CONST_SIZE,
 };
 
-static const struct bpf_func_proto bpf_perf_event_output_proto = {
+const struct bpf_func_proto bpf_perf_event_output_proto = {
 	.func		= bpf_perf_event_output,
 	.gpl_only	= true,
 	.ret_type	= RET_INTEGER,
@@ -232,7 +232,7 @@ static const struct bpf_func_proto bpf_perf_event_output_proto = {
 };
 
 /**
- * bpf_perf_func_proto() - the perf helpers of a program on struct pt_regs
+ * bpf_perf_func_proto() - the perf helpers that do not depend on the context
  * @func_id: the helper
  *
  * Return: the helper's prototype, NULL if it is none of these.
@@ -244,8 +244,6 @@ const struct bpf_func_proto *bpf_perf_func_proto(enum bpf_func_id func_id)
 		return &bpf_perf_event_read_proto;
 	case BPF_FUNC_perf_event_read_value:
 		return &bpf_perf_event_read_value_proto;
-	case BPF_FUNC_perf_event_output:
-		return &bpf_perf_event_output_proto;
 	case BPF_FUNC_get_branch_snapshot:
 		return &bpf_get_branch_snapshot_proto;
 	default:

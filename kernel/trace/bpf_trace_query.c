@@ -17,6 +17,8 @@
 
 static u32 fd_type(const struct trace_event_call *call, bool is_return)
 {
+	if (!(call->flags & TRACE_EVENT_FL_UKPROBE))
+		return BPF_FD_TYPE_TRACEPOINT;
 	if (call->flags & TRACE_EVENT_FL_UPROBE)
 		return is_return ? BPF_FD_TYPE_URETPROBE : BPF_FD_TYPE_UPROBE;
 	return is_return ? BPF_FD_TYPE_KRETPROBE : BPF_FD_TYPE_KPROBE;

@@ -304,7 +304,7 @@ static int multi_fill_info(const struct bpf_link *bpf_link, struct bpf_link_info
 	u32 i, room = info->uprobe_multi.count;
 	int err;
 
-	if (!room != !(uoffsets || urefs || ucookies))
+	if (!room && (uoffsets || urefs || ucookies))
 		return -EINVAL;
 
 	err = fill_path(link, info);

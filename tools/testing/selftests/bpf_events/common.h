@@ -130,24 +130,59 @@ static inline bool find_line(const char *path, const char *needle, char *line,
 	return found;
 }
 
+/* All of a file, for the caller to free, and its size; NULL if that fails */
+static inline char *read_all(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = NULL, *more;
+	ssize_t n = 1;
+
+	for (*size = 0; fd >= 0 && n > 0; *size += n) {
+		more = realloc(text, *size + 65536);
+		if (!more)
+			break;
+		text = more;
+		n = read(fd, text + *size, 65535);
+		if (n < 0)
+			break;
+		text[*size + n] = '\0';
+	}
+	close(fd);
+	if (n) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* The addresses of @n symbols, 0 where there is none */
+static inline void ksyms(const char * const *names, __u64 *addrs, size_t n)
+{
+	size_t size, len, i;
+	char *text = read_all("/proc/kallsyms", &size), *at;
+
+	for (i = 0; i < n; i++) {
+		addrs[i] = 0;
+		len = strlen(names[i]);
+		/* "ffffffff81000000 T name\t[module]" */
+		at = text ? strstr(text, names[i]) : NULL;
+		while (at && (at == text || at[-1] != ' ' || !strchr("\t\n", at[len])))
+			at = strstr(at + 1, names[i]);
+		if (!at)
+			continue;
+		while (at > text && at[-1] != '\n')
+			at--;
+		addrs[i] = strtoull(at, NULL, 16);
+	}
+	free(text);
+}
+
 static inline __u64 ksym(const char *name)
 {
-	char line[256], found[128];
-	unsigned long long addr;
-	FILE *file = fopen("/proc/kallsyms", "re");
+	__u64 addr;
 
-	while (file && fgets(line, sizeof(line), file)) {
-		/* A hundred thousand lines: most are not worth a sscanf() */
-		if (strstr(line, name) &&
-		    sscanf(line, "%llx %*c %127s", &addr, found) == 2 &&
-		    !strcmp(found, name)) {
-			fclose(file);
-			return addr;
-		}
-	}
-	if (file)
-		fclose(file);
-	return 0;
+	ksyms(&name, &addr, 1);
+	return addr;
 }
 
 #include "prog.h"
@@ -267,6 +302,17 @@ static inline bool kprobe_left(char *text, size_t size)
 	return true;
 }
 
+static inline bool ftrace_left(char *text, size_t size)
+{
+	char line[256];
+
+	if (!find_line(TRACEFS "/enabled_functions", SYS_FUNC("sched_"), line,
+		       sizeof(line)))
+		return false;
+	snprintf(text, size, "ftrace %s", line);
+	return true;
+}
+
 /*
  * For teardowns, which run when the processes of the test have exited: says
  * what they left, or "nothing".  Programs and maps are freed a while after
@@ -280,6 +326,7 @@ static inline const char *leftovers(void)
 	for (i = 0; i < 1000; i++) {
 		if (!event_left(text, sizeof(text)) &&
 		    !kprobe_left(text, sizeof(text)) &&
+		    !ftrace_left(text, sizeof(text)) &&
 		    !bpf_left(BPF_PROG_GET_NEXT_ID, BPF_PROG_GET_FD_BY_ID, text,
 			      sizeof(text)) &&
 		    !bpf_left(BPF_MAP_GET_NEXT_ID, BPF_MAP_GET_FD_BY_ID, text,

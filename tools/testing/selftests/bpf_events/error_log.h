@@ -27,20 +27,27 @@ static inline const char *entries(void)
 	return text;
 }
 
-/* One entry of error_log, with the caret under @word of the command */
-static inline const char *entry(const char *error, const char *word, const char *fmt, ...)
+/* One entry of error_log, with the caret at @pos of the command */
+static inline const char *entry_at(const char *source, const char *error,
+				   const char *cmd, int pos)
 {
 	static char text[1024];
-	char cmd[256], *at;
+
+	snprintf(text, sizeof(text), "%s: error: %s\n  Command: %s\n%*s^\n",
+		 source, error, cmd, (int)strlen("  Command: ") + pos, "");
+	return text;
+}
+
+/* One about an attach, with the caret under @word of the command */
+static inline const char *entry(const char *error, const char *word, const char *fmt, ...)
+{
+	char cmd[256];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(cmd, sizeof(cmd), fmt, ap);
 	va_end(ap);
-	at = strstr(cmd, word);
-	snprintf(text, sizeof(text), "bpf_event: error: %s\n  Command: %s\n%*s^\n",
-		 error, cmd, (int)(strlen("  Command: ") + (at - cmd)), "");
-	return text;
+	return entry_at("bpf_event", error, cmd, strstr(cmd, word) - cmd);
 }
 
 /* Whether error_log has one entry, and of this command; empties it */

@@ -11,7 +11,7 @@
 
 #define NOT_OPEN "No file is open at this descriptor"
 #define NOT_A_PROG "This descriptor is not a BPF program"
-#define BAD_EVENT "This event cannot run BPF programs, kprobe and uprobe events can"
+#define BAD_EVENT "This event cannot run BPF programs; kprobe, uprobe and trace events can"
 #define BAD_TYPE "This event takes programs of type BPF_PROG_TYPE_KPROBE"
 #define SECOND "This perf event has a program already, open another for the next"
 #define SAME "This program is attached to the event already"
@@ -289,7 +289,6 @@ FIXTURE(other_event) {
 FIXTURE_VARIANT(other_event) {
 	__u32 type;
 	__u64 config;
-	const char *id;		/* the file that has the config */
 	const char *event;
 };
 
@@ -297,12 +296,6 @@ FIXTURE_VARIANT_ADD(other_event, software) {
 	.type = PERF_TYPE_SOFTWARE,
 	.config = PERF_COUNT_SW_DUMMY,
 	.event = "software",
-};
-
-FIXTURE_VARIANT_ADD(other_event, tracepoint) {
-	.type = PERF_TYPE_TRACEPOINT,
-	.id = TRACEFS "/events/sched/sched_process_exit/id",
-	.event = "sched:sched_process_exit",
 };
 
 FIXTURE_SETUP(other_event)
@@ -313,14 +306,9 @@ FIXTURE_SETUP(other_event)
 		.config = variant->config,
 		.size = sizeof(attr),
 	};
-	__u64 id;
 
 	if (missing)
 		SKIP(return, "%s", missing);
-	if (variant->id) {
-		ASSERT_TRUE(read_u64(variant->id, &id));
-		attr.config = id;
-	}
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = count_prog(&self->area, 0, 1);
 	ASSERT_LE(0, self->prog);

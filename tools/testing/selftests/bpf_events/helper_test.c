@@ -4,9 +4,7 @@
 #include <sys/prctl.h>
 
 #include "common.h"
-
-/* Slots: what a helper takes and what it returned; a buffer for it */
-enum { ARG, RET, BUF };
+#include "call.h"
 
 FIXTURE(helper) {
 	struct rig rig;
@@ -24,37 +22,6 @@ FIXTURE_SETUP(helper)
 FIXTURE_TEARDOWN_PARENT(helper)
 {
 	EXPECT_STREQ("nothing", leftovers());
-}
-
-/* Loads what is between a prologue (R6: the area) and an epilogue, attaches it */
-static int attach_body(struct rig *rig, const struct bpf_insn *body, size_t cnt)
-{
-	struct bpf_insn insns[64] = {
-		AREA(BPF_REG_6, &rig->area, 0),
-	};
-	struct bpf_insn tail[] = {
-		BPF_STX_MEM(BPF_DW, BPF_REG_6, BPF_REG_0, 8 * RET),
-		BPF_MOV64_IMM(BPF_REG_0, 0),
-		BPF_EXIT_INSN(),
-	};
-
-	memcpy(insns + 2, body, cnt * sizeof(*body));
-	memcpy(insns + 2 + cnt, tail, sizeof(tail));
-	return rig_attach(rig, prog_load(insns, 2 + cnt + ARRAY_SIZE(tail)));
-}
-
-/* The same for a helper without arguments */
-static int attach_call(struct rig *rig, int helper)
-{
-	struct bpf_insn body[] = { BPF_EMIT_CALL(helper) };
-
-	return attach_body(rig, body, ARRAY_SIZE(body));
-}
-
-static __u64 result(struct rig *rig)
-{
-	hit();
-	return area_get(&rig->area, RET);
 }
 
 static __u64 clock_ns(int clock)

@@ -91,7 +91,8 @@ static inline void hitters_stop(struct hitters *h)
  * caller's first argument, which a kretprobe does not have any more, hence
  * task_pt_regs().
  */
-static inline int number_prog_flags(struct area *area, __u32 flags)
+static inline int number_prog_as(struct area *area, enum bpf_attach_type attach,
+				 __u32 flags)
 {
 	struct bpf_insn insns[] = {
 		BPF_EMIT_CALL(BPF_FUNC_get_current_task_btf),
@@ -117,12 +118,49 @@ static inline int number_prog_flags(struct area *area, __u32 flags)
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load_flags(insns, ARRAY_SIZE(insns), flags);
+	return prog_load_as(insns, ARRAY_SIZE(insns), attach, flags);
+}
+
+static inline int number_prog_flags(struct area *area, __u32 flags)
+{
+	return number_prog_as(area, 0, flags);
 }
 
 static inline int number_prog(struct area *area)
 {
-	return number_prog_flags(area, 0);
+	return number_prog_as(area, 0, 0);
+}
+
+/* Works on a map for a while, which nothing but the program holds */
+static inline int busy_prog_as(struct area *area, enum bpf_attach_type attach)
+{
+	int map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 16, 0);
+	struct bpf_insn insns[] = {
+		AREA(BPF_REG_1, area, RUNS),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
+		BPF_MOV64_IMM(BPF_REG_6, 100),
+		BPF_STX_MEM(BPF_DW, BPF_REG_10, BPF_REG_6, -8),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_MOV64_REG(BPF_REG_3, BPF_REG_2),
+		BPF_MOV64_IMM(BPF_REG_4, 0),
+		BPF_EMIT_CALL(BPF_FUNC_map_update_elem),
+		BPF_ALU64_IMM(BPF_SUB, BPF_REG_6, 1),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_6, 0, -9),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	int prog = prog_load_as(insns, ARRAY_SIZE(insns), attach, 0);
+
+	close(map);
+	return prog;
+}
+
+static inline int busy_prog(struct area *area)
+{
+	return busy_prog_as(area, 0);
 }
 
 /* Waits until the program has run again, 5 s at most */

@@ -156,19 +156,6 @@ TEST_F(link, sigkill)
 	EXPECT_TRUE(stands_still(&self->area));
 }
 
-/* Unlinking a file that is not open frees it a while later */
-static bool comes_to_a_halt(struct area *area)
-{
-	int i;
-
-	for (i = 0; i < 500; i++) {
-		if (stands_still(area))
-			return true;
-		sleep_ms(10);
-	}
-	return false;
-}
-
 TEST_F(link, pin)
 {
 	ASSERT_EQ(0, obj_pin(self->link, PIN));

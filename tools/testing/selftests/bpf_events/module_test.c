@@ -4,12 +4,11 @@
  * it
  */
 #include "common.h"
+#include "module.h"
+#include "multi.h"
 
-#define MODULE_ENV "BPF_EVENTS_TEST_MODULE"
-#define MODULE "test_udelay"
-#define MODULE_FILE DEBUGFS "/udelay_test"
 /* With its name in front the event finds the module when it comes back */
-#define MODULE_FUNC MODULE ":udelay_test_write"
+#define EVENT_FUNC MODULE ":" MODULE_FUNC
 
 FIXTURE(module) {
 	struct probe probe;
@@ -37,40 +36,15 @@ FIXTURE_VARIANT_ADD(module, kretprobe_pmu) {
 	.flags = PROBE_PMU | PROBE_RETURN,
 };
 
-static int module_load(const char *path)
-{
-	int err, fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	err = neg_errno(syscall(__NR_finit_module, fd, "", 0));
-	close(fd);
-	return err;
-}
-
-static int module_unload(void)
-{
-	return neg_errno(syscall(__NR_delete_module, MODULE, O_NONBLOCK));
-}
-
-static int module_hit(void)
-{
-	return write_file(MODULE_FILE, 0, "1 1");
-}
-
 FIXTURE_SETUP(module)
 {
-	const char *missing = prepare();
+	const char *missing = module_prepare(&self->path);
 
 	if (missing)
 		SKIP(return, "%s", missing);
-	self->path = getenv(MODULE_ENV);
-	if (!self->path)
-		SKIP(return, MODULE_ENV " is not set, CONFIG_TEST_UDELAY=m makes the file");
-	module_unload();
 	ASSERT_EQ(0, module_load(self->path));
 	ASSERT_EQ(0, area_create(&self->area));
-	ASSERT_EQ(0, probe_create_at(&self->probe, "event", MODULE_FUNC, 0,
+	ASSERT_EQ(0, probe_create_at(&self->probe, "event", EVENT_FUNC, 0,
 				     variant->flags));
 }
 
@@ -129,6 +103,114 @@ TEST_F(module, comes_back)
 	EXPECT_EQ(1, area_get(&self->area, 0));
 	close(fd);
 	ASSERT_EQ(0, module_unload());
+}
+
+/* A kprobe_multi link holds the module, as it cannot lose a function */
+
+FIXTURE(multi_module) {
+	struct area area;
+	const char *path;
+	int prog;
+};
+
+FIXTURE_VARIANT(multi_module) {
+	__u32 flags;
+	enum bpf_attach_type attach;
+};
+
+FIXTURE_VARIANT_ADD(multi_module, entry) {
+	.flags = 0,
+	.attach = BPF_TRACE_KPROBE_MULTI,
+};
+
+FIXTURE_VARIANT_ADD(multi_module, return) {
+	.flags = BPF_F_KPROBE_MULTI_RETURN,
+	.attach = BPF_TRACE_KPROBE_MULTI,
+};
+
+FIXTURE_VARIANT_ADD(multi_module, session) {
+	.flags = 0,
+	.attach = BPF_TRACE_KPROBE_SESSION,
+};
+
+FIXTURE_SETUP(multi_module)
+{
+	const char *missing = module_prepare(&self->path);
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+	self->prog = tally_prog(&self->area, variant->attach, 0);
+	ASSERT_LE(0, self->prog);
+}
+
+FIXTURE_TEARDOWN_PARENT(multi_module)
+{
+	EXPECT_STREQ("nothing", leftovers());
+	EXPECT_EQ(-ENOENT, module_unload());
+}
+
+TEST_F(multi_module, stays_while_it_is_linked)
+{
+	int runs = variant->attach == BPF_TRACE_KPROBE_SESSION ? 2 : 1, link;
+
+	ASSERT_EQ(0, module_load(self->path));
+	link = multi_link_one(MODULE_FUNC, variant->attach, variant->flags,
+			      self->prog);
+	ASSERT_LE(0, link);
+	ASSERT_EQ(0, module_hit());
+	EXPECT_EQ(runs, area_get(&self->area, TALLY_RUNS));
+	EXPECT_EQ(ksym(MODULE_FUNC), area_get(&self->area, TALLY_IP));
+	EXPECT_EQ(COOKIE(0), area_get(&self->area, TALLY_COOKIE));
+
+	EXPECT_EQ(-EAGAIN, module_unload());
+	ASSERT_EQ(0, module_hit());
+	EXPECT_EQ(2 * runs, area_get(&self->area, TALLY_RUNS));
+	close(link);
+	ASSERT_EQ(0, module_hit());
+	EXPECT_EQ(2 * runs, area_get(&self->area, TALLY_RUNS));
+	EXPECT_EQ(0, module_unload());
+}
+
+TEST_F(multi_module, is_one_of_several_owners)
+{
+	struct multi m = {
+		.attach = variant->attach, .flags = variant->flags,
+		.by_addr = true, .cnt = 3,
+		.syms = { FUNC, MODULE_FUNC, FUNC2 },
+		.cookies = { COOKIE(0), COOKIE(1), COOKIE(2) },
+	};
+	int link, runs = variant->attach == BPF_TRACE_KPROBE_SESSION ? 2 : 1;
+
+	ASSERT_EQ(0, module_load(self->path));
+	ksyms(m.syms, m.addrs, m.cnt);
+	link = multi_link(&m, self->prog);
+	ASSERT_LE(0, link);
+	make_calls(0, 2);
+	make_calls(1, 3);
+	ASSERT_EQ(0, module_hit());
+	EXPECT_EQ(2 * runs, area_get(&self->area, TALLY_RUNS));
+	EXPECT_EQ(1 * runs, area_get(&self->area, TALLY_RUNS + 1));
+	EXPECT_EQ(3 * runs, area_get(&self->area, TALLY_RUNS + 2));
+	EXPECT_EQ(-EAGAIN, module_unload());
+	close(link);
+	EXPECT_EQ(0, module_unload());
+}
+
+TEST_F(multi_module, is_gone)
+{
+	struct multi m = {
+		.attach = variant->attach, .flags = variant->flags,
+		.by_addr = true, .cnt = 1,
+	};
+
+	ASSERT_EQ(0, module_load(self->path));
+	m.addrs[0] = ksym(MODULE_FUNC);
+	ASSERT_NE(0, m.addrs[0]);
+	ASSERT_EQ(0, module_unload());
+	EXPECT_EQ(-ESRCH, multi_link_one(MODULE_FUNC, variant->attach,
+					 variant->flags, self->prog));
+	EXPECT_EQ(-EINVAL, multi_link(&m, self->prog));
 }
 
 TEST_HARNESS_MAIN

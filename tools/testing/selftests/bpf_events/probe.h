@@ -268,6 +268,19 @@ static inline bool stands_still(struct area *area)
 	return area_get(area, 0) == before;
 }
 
+/* Where the program goes a while later, as when its pinned file is removed */
+static inline bool comes_to_a_halt(struct area *area)
+{
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		if (stands_still(area))
+			return true;
+		sleep_ms(10);
+	}
+	return false;
+}
+
 struct fdinfo {
 	unsigned int id;
 	unsigned long long hits;

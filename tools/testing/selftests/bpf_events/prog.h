@@ -37,14 +37,15 @@ static inline void prog_attr(union bpf_attr *attr, const struct bpf_insn *insns,
 }
 
 /* For programs that must load: shows the verifier's log if one does not */
-static inline int prog_load_flags(const struct bpf_insn *insns, size_t cnt,
-				  __u32 flags)
+static inline int prog_load_as(const struct bpf_insn *insns, size_t cnt,
+			       enum bpf_attach_type attach, __u32 flags)
 {
 	static char log[65536];
 	union bpf_attr attr;
 	int fd;
 
 	prog_attr(&attr, insns, cnt);
+	attr.expected_attach_type = attach;
 	attr.prog_flags = flags;
 	fd = sys_bpf(BPF_PROG_LOAD, &attr);
 	if (fd >= 0)
@@ -58,9 +59,15 @@ static inline int prog_load_flags(const struct bpf_insn *insns, size_t cnt,
 	return fd;
 }
 
+static inline int prog_load_flags(const struct bpf_insn *insns, size_t cnt,
+				  __u32 flags)
+{
+	return prog_load_as(insns, cnt, 0, flags);
+}
+
 static inline int prog_load(const struct bpf_insn *insns, size_t cnt)
 {
-	return prog_load_flags(insns, cnt, 0);
+	return prog_load_as(insns, cnt, 0, 0);
 }
 
 static inline int prog_info(int fd, struct bpf_prog_info *info)
@@ -156,7 +163,8 @@ static inline void area_set(struct area *area, unsigned int n, __u64 val)
 }
 
 /* A program that adds one to a slot and returns @ret */
-static inline int count_prog(struct area *area, unsigned int slot, int ret)
+static inline int count_prog_as(struct area *area, unsigned int slot, int ret,
+				enum bpf_attach_type attach)
 {
 	struct bpf_insn insns[] = {
 		AREA(BPF_REG_1, area, slot),
@@ -166,7 +174,12 @@ static inline int count_prog(struct area *area, unsigned int slot, int ret)
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load(insns, ARRAY_SIZE(insns));
+	return prog_load_as(insns, ARRAY_SIZE(insns), attach, 0);
+}
+
+static inline int count_prog(struct area *area, unsigned int slot, int ret)
+{
+	return count_prog_as(area, slot, ret, 0);
 }
 
 /* Counts in slot 0 and returns what is in slot 1 */
@@ -226,6 +239,31 @@ static inline int long_prog(void)
 	};
 
 	return prog_load(insns, ARRAY_SIZE(insns));
+}
+
+/* A function that the map helpers and bpf(2) call to update a hash table */
+#define UPDATE_FUNC "htab_map_update_elem"
+
+/* A program that adds one to a slot and updates a map with keys of 8 bytes */
+static inline int map_update_prog(struct area *area, unsigned int slot, int map,
+				  enum bpf_attach_type attach)
+{
+	struct bpf_insn insns[] = {
+		AREA(BPF_REG_6, area, slot),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_6, BPF_REG_0, 0),
+		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 5),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_MOV64_REG(BPF_REG_3, BPF_REG_2),
+		BPF_MOV64_IMM(BPF_REG_4, 0),
+		BPF_EMIT_CALL(BPF_FUNC_map_update_elem),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load_as(insns, ARRAY_SIZE(insns), attach, 0);
 }
 
 /* A program of any type, which does nothing */

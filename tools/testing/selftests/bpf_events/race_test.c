@@ -67,33 +67,6 @@ TEST_F_TIMEOUT(race, attach_and_close_against_hits, 120)
 	hitters_stop(&self->hitters);
 }
 
-/* Works on a map for a while, which nothing but the program holds */
-static int busy_prog(struct area *area)
-{
-	int map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 16, 0);
-	struct bpf_insn insns[] = {
-		AREA(BPF_REG_1, area, RUNS),
-		BPF_MOV64_IMM(BPF_REG_0, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
-		BPF_MOV64_IMM(BPF_REG_6, 100),
-		BPF_STX_MEM(BPF_DW, BPF_REG_10, BPF_REG_6, -8),
-		BPF_LD_MAP_FD(BPF_REG_1, map),
-		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
-		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
-		BPF_MOV64_REG(BPF_REG_3, BPF_REG_2),
-		BPF_MOV64_IMM(BPF_REG_4, 0),
-		BPF_EMIT_CALL(BPF_FUNC_map_update_elem),
-		BPF_ALU64_IMM(BPF_SUB, BPF_REG_6, 1),
-		BPF_JMP_IMM(BPF_JNE, BPF_REG_6, 0, -9),
-		BPF_MOV64_IMM(BPF_REG_0, 0),
-		BPF_EXIT_INSN(),
-	};
-	int prog = prog_load(insns, ARRAY_SIZE(insns));
-
-	close(map);
-	return prog;
-}
-
 TEST_F_TIMEOUT(race, close_against_running_programs, 120)
 {
 	__u64 end = deadline();

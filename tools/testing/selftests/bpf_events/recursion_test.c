@@ -3,8 +3,6 @@
 #include "common.h"
 #include "hitter.h"
 
-/* A function that the map helpers and bpf(2) call */
-#define INNER_FUNC "htab_map_update_elem"
 /* A function that the timer interrupt calls */
 #define IRQ_FUNC "update_process_times"
 
@@ -94,27 +92,6 @@ static int site_create(struct probe *p, const char *event, const char *func,
 	return probe_create_at(p, event, func, 0, flags);
 }
 
-/* Counts, then updates the map, by which it calls INNER_FUNC */
-static int outer_prog(struct area *area, int map)
-{
-	struct bpf_insn insns[] = {
-		AREA(BPF_REG_6, area, OUTER),
-		BPF_MOV64_IMM(BPF_REG_0, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_6, BPF_REG_0, 0),
-		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 5),
-		BPF_LD_MAP_FD(BPF_REG_1, map),
-		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
-		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
-		BPF_MOV64_REG(BPF_REG_3, BPF_REG_2),
-		BPF_MOV64_IMM(BPF_REG_4, 0),
-		BPF_EMIT_CALL(BPF_FUNC_map_update_elem),
-		BPF_MOV64_IMM(BPF_REG_0, 0),
-		BPF_EXIT_INSN(),
-	};
-
-	return prog_load(insns, ARRAY_SIZE(insns));
-}
-
 TEST_F(nested, hit_inside_a_helper_is_counted)
 {
 	int outer, inner, outer_fd, inner_fd, i;
@@ -123,10 +100,10 @@ TEST_F(nested, hit_inside_a_helper_is_counted)
 	struct fdinfo info;
 
 	inner = count_prog(&self->area, INNER, 0);
-	outer = outer_prog(&self->area, self->map);
+	outer = map_update_prog(&self->area, OUTER, self->map, 0);
 	ASSERT_EQ(0, site_create(&outer_probe, "outer", BODY_FUNC,
 				 variant->outer_body, 0));
-	ASSERT_EQ(0, site_create(&inner_probe, "inner", INNER_FUNC,
+	ASSERT_EQ(0, site_create(&inner_probe, "inner", UPDATE_FUNC,
 				 variant->inner_body, variant->inner_flags));
 	inner_fd = attach(&inner_probe, inner);
 	ASSERT_LE(0, inner_fd);
@@ -135,7 +112,7 @@ TEST_F(nested, hit_inside_a_helper_is_counted)
 	if (variant->optimize && variant->outer_body)
 		wait_optimized(BODY_FUNC);
 	if (variant->optimize && variant->inner_body)
-		wait_optimized(INNER_FUNC);
+		wait_optimized(UPDATE_FUNC);
 
 	hit_body();
 	EXPECT_EQ(1, misses(inner));
@@ -171,10 +148,10 @@ TEST_F(nested, all_programs_of_the_event_miss)
 	int outer, inner[2], i;
 	struct probe outer_probe, inner_probe;
 
-	outer = outer_prog(&self->area, self->map);
+	outer = map_update_prog(&self->area, OUTER, self->map, 0);
 	ASSERT_EQ(0, site_create(&outer_probe, "outer", BODY_FUNC,
 				 variant->outer_body, 0));
-	ASSERT_EQ(0, site_create(&inner_probe, "inner", INNER_FUNC,
+	ASSERT_EQ(0, site_create(&inner_probe, "inner", UPDATE_FUNC,
 				 variant->inner_body, variant->inner_flags));
 	for (i = 0; i < 2; i++) {
 		inner[i] = count_prog(&self->area, INNER, 0);

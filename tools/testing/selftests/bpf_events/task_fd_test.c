@@ -4,7 +4,7 @@
 #include "link.h"
 #include "uprobe.h"
 
-#define ENOTSUPP 524
+#define NOT_SUPPORTED 524
 
 FIXTURE(task_fd) {
 	struct probe probe;
@@ -336,10 +336,10 @@ TEST_F(place, bad_input)
 	EXPECT_EQ(-ENOENT, fd_query(0, fd, NULL, 0, &attr));
 	EXPECT_EQ(-ENOENT, fd_query(-1, fd, NULL, 0, &attr));
 	/* Files of other kinds */
-	EXPECT_EQ(-ENOTSUPP, fd_query(me, null, NULL, 0, &attr));
-	EXPECT_EQ(-ENOTSUPP, fd_query(me, self->prog, NULL, 0, &attr));
-	EXPECT_EQ(-ENOTSUPP, fd_query(me, self->area.fd, NULL, 0, &attr));
-	EXPECT_EQ(-ENOTSUPP, fd_query(me, link, NULL, 0, &attr));
+	EXPECT_EQ(-NOT_SUPPORTED, fd_query(me, null, NULL, 0, &attr));
+	EXPECT_EQ(-NOT_SUPPORTED, fd_query(me, self->prog, NULL, 0, &attr));
+	EXPECT_EQ(-NOT_SUPPORTED, fd_query(me, self->area.fd, NULL, 0, &attr));
+	EXPECT_EQ(-NOT_SUPPORTED, fd_query(me, link, NULL, 0, &attr));
 	fd = perf_open(&software, 0, -1);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-ENOENT, fd_query(me, fd, NULL, 0, &attr));

@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * BPF programs as filters of trace events.
+ *
+ * A program that is written to an event's filter file in tracefs is asked about
+ * each hit before any space in the ring buffer is taken:
+ *
+ *	bpf-<fd>	the program behind a descriptor of the writer. It stays
+ *			until the filter file is closed that it was written to.
+ *	bpf-id:<id>	the program with this id. It stays until somebody writes
+ *			0 to the filter file.
+ *
+ * Either enables the event, and disables it again in the end, unless it was
+ * enabled before. A program and a filter string exclude each other.
+ *
+ * Events of kprobes and uprobes hand the program struct pt_regs, tracepoints
+ * and system calls hand it their arguments as an array of u64.
+ */
+#include <linux/bpf.h>
+#include <linux/bpf_events.h>
+#include <linux/capability.h>
+#include <linux/ctype.h>
+#include <linux/filter.h>
+#include <linux/kprobes.h>
+#include <linux/percpu.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/stringify.h>
+#include <linux/syscalls.h>
+#include <linux/trace_events.h>
+#include <trace/syscall.h>
+
+#include "bpf_trace.h"
+#include "trace.h"
+
+/* The filter of an event in an instance, that is, of a struct trace_event_file. */
+struct bpf_event_filter {
+	struct rcu_head				rcu;
+	struct bpf_prog				*prog;
+	struct file				*owner; /* NULL for bpf-id:<id> */
+	struct bpf_attachment_stats __percpu	*stats;
+	bool					enabled; /* was it for this filter? */
+};
+
+static const struct bpf_hit filter_hit;
+
+static bool filter_missed(const struct bpf_event_filter *filter)
+{
+	bpf_prog_inc_misses_counter(filter->prog);
+	this_cpu_inc(filter->stats->missed);
+	return false;
+}
+
+NOKPROBE_SYMBOL(filter_missed);
+
+/**
+ * bpf_event_filter_run() - ask the filter of a tracepoint's event
+ * @file: the event in its instance
+ * @args: the arguments
+ *
+ * These programs have no lock in common with what is below them but those of
+ * maps, which have guards of their own, as for other tracing programs. So only
+ * a program that comes on top of itself is turned away, and counted as missed.
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ * Return: false if the event is not to be recorded.
+ */
+bool bpf_event_filter_run(struct trace_event_file *file, u64 *args)
+{
+	const struct bpf_event_filter *filter;
+	bool pass = false;
+
+	cant_sleep();
+	guard(rcu)();
+	filter = rcu_dereference(file->bpf_filter);
+	if (!filter)
+		return true;
+
+	if (likely(this_cpu_inc_return(*filter->prog->active) == 1)) {
+		this_cpu_inc(filter->stats->hits);
+		pass = bpf_prog_run(filter->prog, args);
+	} else {
+		filter_missed(filter);
+	}
+	this_cpu_dec(*filter->prog->active);
+	return pass;
+}
+EXPORT_SYMBOL_GPL(bpf_event_filter_run);
+
+/**
+ * bpf_event_filter_run_kprobe() - ask the filter of a kprobe event
+ * @file: the event in its instance
+ * @regs: the registers at the probe
+ *
+ * As with programs on perf events, see bpf_event_run().
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ * Return: false if the event is not to be recorded.
+ */
+bool bpf_event_filter_run_kprobe(struct trace_event_file *file, struct pt_regs *regs)
+{
+	const struct bpf_event_filter *filter;
+	bool pass = true;
+
+	cant_sleep();
+	rcu_read_lock();
+	filter = rcu_dereference_raw(file->bpf_filter);
+	if (!filter)
+		goto out;
+
+	if (likely(__this_cpu_inc_return(bpf_prog_active) == 1)) {
+		this_cpu_inc(filter->stats->hits);
+		__this_cpu_write(bpf_current_hit, &filter_hit);
+		pass = bpf_prog_run(filter->prog, regs);
+		__this_cpu_write(bpf_current_hit, NULL);
+	} else {
+		pass = filter_missed(filter);
+	}
+	__this_cpu_dec(bpf_prog_active);
+out:
+	rcu_read_unlock();
+	return pass;
+}
+
+NOKPROBE_SYMBOL(bpf_event_filter_run_kprobe);
+
+#ifdef CONFIG_UPROBES
+/**
+ * bpf_event_filter_run_uprobe() - ask the filter of a uprobe event
+ * @file: the event in its instance
+ * @func_ip: where the uprobe is, in the address space of the task
+ * @regs: the registers of the task in user space
+ *
+ * Context: process. Reader of RCU tasks trace.
+ * Return: false if the event is not to be recorded.
+ */
+bool bpf_event_filter_run_uprobe(struct trace_event_file *file, unsigned long func_ip,
+				 struct pt_regs *regs)
+{
+	const struct bpf_event_filter *filter;
+
+	guard(rcu)();
+	filter = rcu_dereference(file->bpf_filter);
+	if (!filter)
+		return true;
+
+	this_cpu_inc(filter->stats->hits);
+	return bpf_uprobe_prog_run(filter->prog, 0, func_ip, regs);
+}
+#endif
+
+/* What is wrong with what was written: its errno, the word at fault, a text. */
+enum filter_error {
+	FILTER_BAD_EVENT,
+	FILTER_BAD_FD,
+	FILTER_BAD_ID,
+	FILTER_JUNK,
+	FILTER_NO_PERFMON,
+	FILTER_NO_ADMIN,
+	FILTER_NO_FILE,
+	FILTER_NO_PROG,
+	FILTER_NO_ID,
+	FILTER_WANTS_KPROBE,
+	FILTER_WANTS_RAW_TP,
+	FILTER_SLEEPS,
+	FILTER_OVERRIDES,
+	FILTER_TOO_MANY_ARGS,
+	FILTER_TWICE,
+	FILTER_HAS_STRING,
+	FILTER_HAS_PROG,
+	FILTER_NOT_ENABLED,
+};
+
+static struct bpf_refusal filter_errors[] = {
+	[FILTER_BAD_EVENT] = { -EINVAL,
+		"This event takes no BPF program; probes, tracepoints and system calls do" },
+	[FILTER_BAD_FD] = { -EINVAL, "Not the number of a descriptor" },
+	[FILTER_BAD_ID] = { -EINVAL, "Not the id of a program" },
+	[FILTER_JUNK] = { -EINVAL, "Nothing can follow a program" },
+	[FILTER_NO_PERFMON] = { -EPERM, "A program as filter takes CAP_PERFMON" },
+	[FILTER_NO_ADMIN] = { -EPERM, "A program by its id takes CAP_SYS_ADMIN" },
+	[FILTER_NO_FILE] = { -EBADF, "No file is open at this descriptor" },
+	[FILTER_NO_PROG] = { -EINVAL, "This descriptor is not a BPF program" },
+	[FILTER_NO_ID] = { -ENOENT, "No program has this id" },
+	[FILTER_WANTS_KPROBE] = { -EINVAL,
+		"This event takes programs of type BPF_PROG_TYPE_KPROBE" },
+	[FILTER_WANTS_RAW_TP] = { -EINVAL,
+		"This event takes programs of type BPF_PROG_TYPE_RAW_TRACEPOINT" },
+	[FILTER_SLEEPS] = { -EINVAL, "This program may sleep, a filter must not" },
+	[FILTER_OVERRIDES] = { -EINVAL,
+		"This program overrides return values, a filter must not" },
+	[FILTER_TOO_MANY_ARGS] = { -EACCES,
+		"The program reads more arguments than the event has" },
+	[FILTER_TWICE] = { -EEXIST,
+		"A program filters this event already, write 0 to remove it" },
+	[FILTER_HAS_STRING] = { -EBUSY,
+		"The event has a filter string, write 0 to clear it first" },
+	[FILTER_HAS_PROG] = { -EBUSY,
+		"A program filters this event, write 0 to remove it first" },
+	[FILTER_NOT_ENABLED] = { 0, "The event could not be enabled" },
+};
+
+/* A filter on its way. */
+struct filter_request {
+	struct trace_event_file	*file;
+	struct file		*owner;
+	const char		*text;	/* as written, without white space around it */
+	struct bpf_prog		*prog;
+};
+
+/* @note: about what is wrong, or "" */
+static int filter_refused_note(const struct filter_request *req, enum filter_error error,
+			       int pos, const char *note)
+{
+	struct trace_event_call *call = req->file->event_call;
+	char *cmd;
+
+	cmd = kasprintf(GFP_KERNEL, "%s:%s %s%s%s", call->class->system,
+			trace_event_name(call), req->text, *note ? " " : "", note);
+	if (cmd) {
+		pos += strlen(call->class->system) + strlen(trace_event_name(call)) + 2;
+		tracing_log_err(req->file->tr, "bpf_filter", bpf_printable(cmd),
+				&filter_errors[error].text, 0, pos);
+	}
+	kfree(cmd);
+	return filter_errors[error].err;
+}
+
+static int filter_refused(const struct filter_request *req, enum filter_error error,
+			  int pos)
+{
+	return filter_refused_note(req, error, pos, "");
+}
+
+static bool is_syscall_enter(const struct trace_event_call *call)
+{
+#ifdef CONFIG_FTRACE_SYSCALLS
+	return call->class == &event_class_syscall_enter;
+#else
+	return false;
+#endif
+}
+
+static bool is_syscall_exit(const struct trace_event_call *call)
+{
+#ifdef CONFIG_FTRACE_SYSCALLS
+	return call->class == &event_class_syscall_exit;
+#else
+	return false;
+#endif
+}
+
+/* Return: how many arguments the event has, or -1 if it has registers instead. */
+static int event_nr_args(const struct trace_event_call *call)
+{
+#ifdef CONFIG_FTRACE_SYSCALLS
+	if (is_syscall_enter(call))
+		return ((struct syscall_metadata *)call->data)->nb_args;
+#endif
+	if (is_syscall_exit(call))
+		return 1;
+	if (call->flags & TRACE_EVENT_FL_UKPROBE)
+		return -1;
+	return call->class->nr_args;
+}
+
+static bool event_takes_progs(const struct trace_event_call *call)
+{
+	/* Custom events have records like a tracepoint's, and no say in hits. */
+	if (call->flags & TRACE_EVENT_FL_CUSTOM)
+		return false;
+	return call->flags & (TRACE_EVENT_FL_UKPROBE | TRACE_EVENT_FL_TRACEPOINT) ||
+	       is_syscall_enter(call) || is_syscall_exit(call);
+}
+
+static int check_prog(const struct filter_request *req, int pos)
+{
+	int nr_args = event_nr_args(req->file->event_call);
+	const struct bpf_prog *prog = req->prog;
+	enum bpf_prog_type type;
+	char note[32];
+	int reads;
+
+	type = nr_args < 0 ? BPF_PROG_TYPE_KPROBE : BPF_PROG_TYPE_RAW_TRACEPOINT;
+	if (prog->type != type)
+		return filter_refused_note(req, nr_args < 0 ? FILTER_WANTS_KPROBE :
+							      FILTER_WANTS_RAW_TP,
+					   pos, bpf_prog_type_name(prog->type));
+	if (prog->sleepable)
+		return filter_refused(req, FILTER_SLEEPS, pos);
+	if (prog->kprobe_override)
+		return filter_refused(req, FILTER_OVERRIDES, pos);
+
+	reads = prog->aux->max_ctx_offset / sizeof(u64);
+	if (nr_args >= 0 && reads > nr_args) {
+		snprintf(note, sizeof(note), "reads arg%d of %d", reads, nr_args);
+		return filter_refused_note(req, FILTER_TOO_MANY_ARGS, pos, note);
+	}
+	return 0;
+}
+
+static struct bpf_event_filter *event_filter_of(const struct trace_event_file *file)
+{
+	return rcu_dereference_protected(file->bpf_filter, lockdep_is_held(&event_mutex));
+}
+
+static void filter_free(struct bpf_event_filter *filter)
+{
+	bpf_prog_put(filter->prog);
+	free_percpu(filter->stats);
+	kfree(filter);
+}
+
+static void filter_free_rcu(struct rcu_head *rcu)
+{
+	filter_free(container_of(rcu, struct bpf_event_filter, rcu));
+}
+
+/* Hits that begin from now on do not see the filter. */
+static struct bpf_event_filter *filter_unlink(struct trace_event_file *file)
+{
+	struct bpf_event_filter *filter = event_filter_of(file);
+
+	/* Disabled first: a hit that the program has not seen must not be recorded. */
+	if (filter->enabled && !(file->flags & EVENT_FILE_FL_FREED))
+		trace_event_enable_disable(file, 0, 0);
+	clear_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
+	rcu_assign_pointer(file->bpf_filter, NULL);
+	return filter;
+}
+
+static int filter_link(const struct filter_request *req)
+{
+	struct trace_event_file *file = req->file;
+	struct bpf_event_filter *filter;
+	int err = -ENOMEM;
+
+	filter = kzalloc(sizeof(*filter), GFP_KERNEL);
+	if (!filter)
+		return -ENOMEM;
+	filter->stats = alloc_percpu(struct bpf_attachment_stats);
+	if (!filter->stats)
+		goto free_filter;
+
+	filter->prog = req->prog;
+	filter->owner = req->owner;
+	filter->enabled = !(file->flags & EVENT_FILE_FL_ENABLED) ||
+			  file->flags & EVENT_FILE_FL_SOFT_DISABLED;
+	rcu_assign_pointer(file->bpf_filter, filter);
+	set_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
+
+	err = trace_event_enable_disable(file, 1, 0);
+	if (!err)
+		return 0;
+
+	/* It did not get as far as a hit. */
+	filter_refused(req, FILTER_NOT_ENABLED, 0);
+	clear_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
+	rcu_assign_pointer(file->bpf_filter, NULL);
+	synchronize_rcu();
+free_filter:
+	free_percpu(filter->stats);
+	kfree(filter);
+	return err;
+}
+
+/*
+ * Reads what follows "bpf-" into req->prog.
+ */
+static int get_prog(struct filter_request *req)
+{
+	static const char by_fd[] = "bpf-", by_id[] = "bpf-id:";
+	bool is_id = str_has_prefix(req->text, by_id);
+	int pos = is_id ? strlen(by_id) : strlen(by_fd);
+	const char *number = req->text + pos;
+	char digits[16] = {};
+	size_t len;
+	u32 val;
+
+	len = strspn(number, "0123456789");
+	if (!len || len >= sizeof(digits))
+		return filter_refused(req, is_id ? FILTER_BAD_ID : FILTER_BAD_FD, pos);
+	if (number[len])
+		return filter_refused(req, isspace(number[len]) ? FILTER_JUNK :
+				      is_id ? FILTER_BAD_ID : FILTER_BAD_FD, pos + len);
+	memcpy(digits, number, len);
+	if (kstrtou32(digits, 10, &val))
+		return filter_refused(req, is_id ? FILTER_BAD_ID : FILTER_BAD_FD, pos);
+
+	if (!perfmon_capable())
+		return filter_refused(req, FILTER_NO_PERFMON, 0);
+	if (is_id && !capable(CAP_SYS_ADMIN))
+		return filter_refused(req, FILTER_NO_ADMIN, 0);
+
+	req->prog = is_id ? bpf_prog_by_id(val) : bpf_prog_get(val);
+	if (!IS_ERR(req->prog)) {
+		if (is_id)
+			req->owner = NULL;
+		return check_prog(req, pos);
+	}
+	if (is_id)
+		return filter_refused(req, FILTER_NO_ID, pos);
+	return filter_refused(req, PTR_ERR(req->prog) == -EBADF ? FILTER_NO_FILE :
+								  FILTER_NO_PROG, pos);
+}
+
+/**
+ * bpf_event_filter_set() - a program was written to an event's filter file
+ * @file: the event in its instance
+ * @owner: the open filter file
+ * @text: what was written; begins with "bpf-"
+ *
+ * On failure nothing has changed, and the instance's error_log tells why.
+ *
+ * Context: process, with event_mutex held.
+ * Return: 0, or
+ * * -EINVAL: not a program, not one for this event, or no event for programs
+ * * -EBADF, -ENOENT: no such descriptor, no such id
+ * * -EPERM: no CAP_PERFMON, or for an id no CAP_SYS_ADMIN
+ * * -EACCES: the program reads more arguments than there are
+ * * -EEXIST, -EBUSY: there is a program, there is a filter string
+ * * -ENOMEM, and why the event could not be enabled
+ */
+int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
+			 const char *text)
+{
+	struct filter_request req = { .file = file, .owner = owner, .text = text };
+	int err;
+
+	lockdep_assert_held(&event_mutex);
+
+	if (!event_takes_progs(file->event_call))
+		return filter_refused(&req, FILTER_BAD_EVENT, 0);
+
+	err = get_prog(&req);
+	if (!err && event_filter_of(file))
+		err = filter_refused(&req, FILTER_TWICE, 0);
+	if (!err && file->flags & EVENT_FILE_FL_FILTERED)
+		err = filter_refused(&req, FILTER_HAS_STRING, 0);
+	if (!err)
+		err = filter_link(&req);
+	if (err && !IS_ERR_OR_NULL(req.prog))
+		bpf_prog_put(req.prog);
+	return err;
+}
+
+/**
+ * bpf_event_filter_busy() - does a program keep a filter string out?
+ * @file: the event in its instance
+ * @text: the string that somebody wrote
+ *
+ * Context: process, with event_mutex held.
+ * Return: 0, or -EBUSY if a program is the event's filter; error_log has it.
+ */
+int bpf_event_filter_busy(struct trace_event_file *file, const char *text)
+{
+	const struct filter_request req = { .file = file, .text = text };
+
+	return event_filter_of(file) ? filter_refused(&req, FILTER_HAS_PROG, 0) : 0;
+}
+
+/**
+ * bpf_event_filter_clear() - take the program away that filters an event
+ * @file: the event in its instance
+ * @owner: only if it was written to this open file, or NULL for in any case
+ *
+ * Once this returns, the program does not run on behalf of this event.
+ *
+ * Context: process; takes event_mutex, and sleeps without it.
+ * Return: whether there was one.
+ */
+bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
+{
+	struct bpf_event_filter *filter;
+
+	scoped_guard(mutex, &event_mutex) {
+		filter = event_filter_of(file);
+		if (!filter || (owner && filter->owner != owner))
+			return false;
+		filter_unlink(file);
+	}
+
+	synchronize_rcu();
+	filter_free(filter);
+	return true;
+}
+
+/**
+ * bpf_event_filter_drop() - an event goes away, and with it its filter
+ * @file: the event in its instance
+ *
+ * Context: process, with event_mutex held.
+ */
+void bpf_event_filter_drop(struct trace_event_file *file)
+{
+	if (event_filter_of(file))
+		call_rcu(&filter_unlink(file)->rcu, filter_free_rcu);
+}
+
+/**
+ * bpf_event_filter_print() - show the program that filters an event
+ * @file: the event in its instance
+ * @s: where to
+ *
+ * Context: process, with event_mutex held.
+ * Return: whether there is one.
+ */
+bool bpf_event_filter_print(struct trace_event_file *file, struct trace_seq *s)
+{
+	const struct bpf_event_filter *filter = event_filter_of(file);
+	const struct bpf_prog_aux *aux;
+
+	if (!filter)
+		return false;
+	aux = filter->prog->aux;
+	trace_seq_printf(s, "bpf: id %u%s%s\n", aux->id, *aux->name ? " name " : "",
+			 aux->name);
+	return true;
+}
+
+/**
+ * bpf_event_filter_show_fdinfo() - what fdinfo says of an event's filter file
+ * @m: where to print
+ * @file: the event in its instance
+ *
+ * Context: process, takes event_mutex.
+ */
+void bpf_event_filter_show_fdinfo(struct seq_file *m, struct trace_event_file *file)
+{
+	const struct bpf_event_filter *filter;
+	struct bpf_attachment_stats sum;
+
+	guard(mutex)(&event_mutex);
+
+	filter = event_filter_of(file);
+	if (!filter)
+		return;
+
+	sum = bpf_stats_sum(filter->stats);
+	seq_printf(m, "bpf_prog_id:\t%u\nbpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
+		   filter->prog->aux->id, sum.hits, sum.missed);
+}

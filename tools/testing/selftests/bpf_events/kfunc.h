@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Finds kernel functions by name in the kernel's BTF, for calls of kfuncs */
+#ifndef BPF_EVENTS_KFUNC_H
+#define BPF_EVENTS_KFUNC_H
+
+#include <linux/btf.h>
+
+#define VMLINUX_BTF "/sys/kernel/btf/vmlinux"
+
+/* How much follows the struct btf_type, or -1 */
+static inline int btf_more(const struct btf_type *type)
+{
+	unsigned int n = BTF_INFO_VLEN(type->info);
+
+	switch (BTF_INFO_KIND(type->info)) {
+	case BTF_KIND_INT:
+	case BTF_KIND_VAR:
+	case BTF_KIND_DECL_TAG:
+		return 4;
+	case BTF_KIND_ARRAY:
+		return sizeof(struct btf_array);
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+		return n * sizeof(struct btf_member);
+	case BTF_KIND_ENUM:
+		return n * sizeof(struct btf_enum);
+	case BTF_KIND_ENUM64:
+		return n * sizeof(struct btf_enum64);
+	case BTF_KIND_FUNC_PROTO:
+		return n * sizeof(struct btf_param);
+	case BTF_KIND_DATASEC:
+		return n * sizeof(struct btf_var_secinfo);
+	case BTF_KIND_PTR:
+	case BTF_KIND_FWD:
+	case BTF_KIND_TYPEDEF:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_CONST:
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_FUNC:
+	case BTF_KIND_FLOAT:
+	case BTF_KIND_TYPE_TAG:
+		return 0;
+	}
+	return -1;
+}
+
+static inline int btf_find(const char *btf, int kind, const char *name)
+{
+	const struct btf_header *head = (const void *)btf;
+	const char *at = btf + head->hdr_len + head->type_off;
+	const char *end = at + head->type_len;
+	const char *strings = btf + head->hdr_len + head->str_off;
+	int id, more;
+
+	for (id = 1; at < end; id++) {
+		const struct btf_type *type = (const void *)at;
+
+		if (BTF_INFO_KIND(type->info) == kind &&
+		    !strcmp(strings + type->name_off, name))
+			return id;
+		more = btf_more(type);
+		if (more < 0)
+			return -EBADMSG;
+		at += sizeof(*type) + more;
+	}
+	return -ENOENT;
+}
+
+/* The id of a type of the kernel, BTF_KIND_something */
+static inline int btf_type_id(int kind, const char *name)
+{
+	size_t size;
+	char *btf = read_all(VMLINUX_BTF, &size);
+	int id = btf ? btf_find(btf, kind, name) : -EIO;
+
+	free(btf);
+	return id;
+}
+
+static inline int btf_func_id(const char *name)
+{
+	return btf_type_id(BTF_KIND_FUNC, name);
+}
+
+#define CALL_KFUNC(id) \
+	BPF_RAW_INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, id)
+
+#endif /* BPF_EVENTS_KFUNC_H */

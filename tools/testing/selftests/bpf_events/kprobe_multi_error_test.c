@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What BPF_LINK_CREATE to many kernel functions refuses: the errno, what
+ * tracefs' error_log says, and that no function has a probe afterwards
+ */
+#include "common.h"
+#include "error_log.h"
+#include "multi.h"
+
+#define MOST 1048576
+#define UNREADABLE 8
+
+FIXTURE(error) {
+	struct area area;
+	struct multi multi;
+	union bpf_attr attr;	/* without a mistake */
+	int prog;
+};
+
+FIXTURE_VARIANT(error) {
+	enum bpf_attach_type attach;
+	enum bpf_attach_type other;
+	__u32 flags;
+	bool by_addr;
+};
+
+FIXTURE_VARIANT_ADD(error, entry_by_symbol) {
+	.attach = BPF_TRACE_KPROBE_MULTI,
+	.other = BPF_TRACE_KPROBE_SESSION,
+	.by_addr = false,
+};
+
+FIXTURE_VARIANT_ADD(error, return_by_address) {
+	.attach = BPF_TRACE_KPROBE_MULTI,
+	.other = BPF_TRACE_KPROBE_SESSION,
+	.flags = BPF_F_KPROBE_MULTI_RETURN,
+	.by_addr = true,
+};
+
+FIXTURE_VARIANT_ADD(error, session_by_symbol) {
+	.attach = BPF_TRACE_KPROBE_SESSION,
+	.other = BPF_TRACE_KPROBE_MULTI,
+	.by_addr = false,
+};
+
+FIXTURE_VARIANT_ADD(error, session_by_address) {
+	.attach = BPF_TRACE_KPROBE_SESSION,
+	.other = BPF_TRACE_KPROBE_MULTI,
+	.by_addr = true,
+};
+
+FIXTURE_SETUP(error)
+{
+	const char *missing = multi_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+	self->prog = tally_prog(&self->area, variant->attach, 0);
+	ASSERT_LE(0, self->prog);
+	multi_init(&self->multi, variant->attach, variant->flags, variant->by_addr);
+	multi_attr(&self->multi, self->prog, &self->attr);
+	ASSERT_EQ(0, write_file(ERROR_LOG, O_TRUNC, ""));
+}
+
+FIXTURE_TEARDOWN_PARENT(error)
+{
+	EXPECT_STREQ("nothing", leftovers());
+	write_file(ERROR_LOG, O_TRUNC, "");
+}
+
+TEST_F(error, none)
+{
+	int link = sys_bpf(BPF_LINK_CREATE, &self->attr);
+
+	ASSERT_LE(0, link);
+	make_calls(0, 1);
+	EXPECT_LT(0, area_get(&self->area, TALLY_RUNS));
+	EXPECT_STREQ("", entries());
+}
+
+TEST_F(error, unknown_flags)
+{
+	const __u32 flags[] = { 2, 3, 1U << 31, ~0U };
+	union bpf_attr attr = self->attr;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		attr.link_create.kprobe_multi.flags = flags[i];
+		EXPECT_EQ(-EINVAL, multi_try(&attr));
+	}
+	attr = self->attr;
+	attr.link_create.flags = 1;
+	EXPECT_EQ(-EINVAL, multi_try(&attr));
+	EXPECT_EQ(0, multi_try(&self->attr));
+}
+
+TEST_F(error, program_of_another_attach_type)
+{
+	const enum bpf_attach_type types[] = {
+		0, BPF_TRACE_FENTRY, BPF_PERF_EVENT, BPF_TRACE_UPROBE_MULTI,
+		variant->other,
+	};
+	union bpf_attr attr;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		attr = self->attr;
+		attr.link_create.attach_type = types[i];
+		EXPECT_EQ(-EINVAL, multi_try(&attr));
+
+		attr = self->attr;
+		attr.link_create.prog_fd = prog_load_type(BPF_PROG_TYPE_KPROBE,
+							  types[i], 0);
+		EXPECT_EQ(-EINVAL, multi_try(&attr));
+		close(attr.link_create.prog_fd);
+	}
+	attr = self->attr;
+	attr.link_create.attach_type = __MAX_BPF_ATTACH_TYPE;
+	EXPECT_EQ(-EINVAL, multi_try(&attr));
+	EXPECT_EQ(0, multi_try(&self->attr));
+}
+
+TEST_F(error, no_program_of_the_type)
+{
+	union bpf_attr attr = self->attr;
+
+	attr.link_create.prog_fd = 999;
+	EXPECT_EQ(-EBADF, multi_try(&attr));
+	attr.link_create.prog_fd = self->area.fd;
+	EXPECT_EQ(-EINVAL, multi_try(&attr));
+	attr.link_create.prog_fd = prog_load_type(BPF_PROG_TYPE_SOCKET_FILTER,
+						  0, 0);
+	ASSERT_LE(0, (int)attr.link_create.prog_fd);
+	EXPECT_EQ(-EINVAL, multi_try(&attr));
+	EXPECT_EQ(0, multi_try(&self->attr));
+}
+
+TEST_F(error, sleepable_program)
+{
+	union bpf_attr attr = self->attr;
+
+	attr.link_create.prog_fd = prog_load_type(BPF_PROG_TYPE_KPROBE,
+						  variant->attach,
+						  BPF_F_SLEEPABLE);
+	ASSERT_LE(0, (int)attr.link_create.prog_fd);
+	EXPECT_EQ(-EINVAL, multi_try(&attr));
+	EXPECT_EQ(0, multi_try(&self->attr));
+}
+
+TEST_F(error, symbols_and_addresses)
+{
+	union bpf_attr attr = self->attr;
+
+	attr.link_create.kprobe_multi.syms = (unsigned long)self->multi.syms;
+	attr.link_create.kprobe_multi.addrs = (unsigned long)self->multi.addrs;
+	EXPECT_EQ(-EINVAL, multi_try(&attr));
+	attr.link_create.kprobe_multi.syms = 0;
+	attr.link_create.kprobe_multi.addrs = 0;
+	EXPECT_EQ(-EINVAL, multi_try(&attr));
+	EXPECT_EQ(0, multi_try(&self->attr));
+}
+
+TEST_F(error, count)
+{
+	union bpf_attr attr = self->attr;
+
+	attr.link_create.kprobe_multi.cnt = 0;
+	EXPECT_EQ(-EINVAL, multi_try(&attr));
+	attr.link_create.kprobe_multi.cnt = MOST + 1;
+	EXPECT_EQ(-E2BIG, multi_try(&attr));
+	attr.link_create.kprobe_multi.cnt = ~0U;
+	EXPECT_EQ(-E2BIG, multi_try(&attr));
+
+	/* So many would do, but they are not there */
+	attr.link_create.kprobe_multi.cnt = MOST;
+	attr.link_create.kprobe_multi.cookies = UNREADABLE;
+	EXPECT_EQ(-EFAULT, multi_try(&attr));
+	EXPECT_EQ(0, multi_try(&self->attr));
+}
+
+TEST_F(error, unreadable_memory)
+{
+	union bpf_attr attr = self->attr;
+	long size = sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* The last one is on a page that is not there */
+	void *half = pages + size - 8 * (CALLS - 1);
+
+	ASSERT_NE(MAP_FAILED, pages);
+	ASSERT_EQ(0, munmap(pages + size, size));
+	memcpy(half, variant->by_addr ? (void *)self->multi.addrs :
+					(void *)self->multi.syms,
+	       8 * (CALLS - 1));
+	if (variant->by_addr)
+		attr.link_create.kprobe_multi.addrs = UNREADABLE;
+	else
+		attr.link_create.kprobe_multi.syms = UNREADABLE;
+	EXPECT_EQ(-EFAULT, multi_try(&attr));
+	if (variant->by_addr)
+		attr.link_create.kprobe_multi.addrs = (unsigned long)half;
+	else
+		attr.link_create.kprobe_multi.syms = (unsigned long)half;
+	EXPECT_EQ(-EFAULT, multi_try(&attr));
+
+	attr = self->attr;
+	attr.link_create.kprobe_multi.cookies = UNREADABLE;
+	EXPECT_EQ(-EFAULT, multi_try(&attr));
+	attr.link_create.kprobe_multi.cookies = (unsigned long)half;
+	EXPECT_EQ(-EFAULT, multi_try(&attr));
+	EXPECT_EQ(0, multi_try(&self->attr));
+}
+
+/* Whoever has the program may link it: loading it is what takes capabilities */
+TEST_F(error, without_capabilities)
+{
+	const __u64 few[] = { 0, CAP(BPF), CAP(PERFMON) };
+	struct bpf_insn insns[] = {
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	union bpf_attr attr;
+	pid_t child;
+	int i;
+
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	attr.expected_attach_type = variant->attach;
+	for (i = 0; i < ARRAY_SIZE(few); i++) {
+		child = fork();
+		ASSERT_LE(0, child);
+		if (!child) {
+			if (drop_caps(few[i]) ||
+			    sys_bpf(BPF_PROG_LOAD, &attr) != -EPERM)
+				_exit(1);
+			_exit(multi_try(&self->attr) ? 2 : 0);
+		}
+		EXPECT_EQ(0, child_status(child));
+	}
+}
+
+TEST_HARNESS_MAIN

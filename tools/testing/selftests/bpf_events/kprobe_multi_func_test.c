@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Functions that a kprobe_multi link cannot be about: the errno, which of the
+ * many it was, and that none of the others has a probe afterwards
+ */
+#include "common.h"
+#include "error_log.h"
+#include "multi.h"
+
+#define UNREADABLE 8
+#define LONGEST 511
+#define NO_SUCH_FUNC "bpf_events_no_such_function"
+/* A function that ftrace cannot trace, nor can it trace what is no function */
+#define NOTRACE_FUNC "register_fprobe_ips"
+#define VARIABLE "jiffies"
+
+struct functions {
+	struct area area;
+	struct multi multi;	/* good ones */
+	int prog;
+};
+
+static int functions_create(struct functions *f, enum bpf_attach_type attach,
+			    bool by_addr)
+{
+	int err = area_create(&f->area);
+
+	if (err)
+		return err;
+	f->prog = tally_prog(&f->area, attach, 0);
+	if (f->prog < 0)
+		return f->prog;
+	multi_init(&f->multi, attach, 0, by_addr);
+	return write_file(ERROR_LOG, O_TRUNC, "");
+}
+
+static int try_good(const struct functions *f)
+{
+	union bpf_attr attr;
+
+	multi_attr(&f->multi, f->prog, &attr);
+	return multi_try(&attr);
+}
+
+/* With another function in one place, as a name or an address */
+static int try_func(const struct functions *f, unsigned int i, const char *name,
+		    __u64 addr)
+{
+	struct functions other = *f;
+
+	other.multi.syms[i] = name;
+	other.multi.addrs[i] = addr;
+	return try_good(&other);
+}
+
+/* Whether error_log has one entry, which tells about this function */
+static bool told_about(const char *func)
+{
+	return logged("LINK_CREATE kprobe_multi %s", func);
+}
+
+FIXTURE(symbol) {
+	struct functions f;
+};
+
+FIXTURE_VARIANT(symbol) {
+	enum bpf_attach_type attach;
+};
+
+FIXTURE_VARIANT_ADD(symbol, of_many) {
+	.attach = BPF_TRACE_KPROBE_MULTI,
+};
+
+FIXTURE_VARIANT_ADD(symbol, of_session) {
+	.attach = BPF_TRACE_KPROBE_SESSION,
+};
+
+FIXTURE_SETUP(symbol)
+{
+	const char *missing = multi_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, functions_create(&self->f, variant->attach, false));
+}
+
+FIXTURE_TEARDOWN_PARENT(symbol)
+{
+	EXPECT_STREQ("nothing", leftovers());
+	write_file(ERROR_LOG, O_TRUNC, "");
+}
+
+static const char * const bad_symbols[] = {
+	NO_SUCH_FUNC, NOTRACE_FUNC, VARIABLE, FUNC "+0x4", FUNC " ",
+};
+
+TEST_F(symbol, not_of_a_function)
+{
+	int i, at;
+
+	for (i = 0; i < ARRAY_SIZE(bad_symbols); i++) {
+		for (at = 0; at < CALLS; at += CALLS / 2)
+			EXPECT_EQ(-ESRCH, try_func(&self->f, at, bad_symbols[i], 0));
+	}
+	EXPECT_EQ(-ESRCH, try_func(&self->f, 1, "", 0));
+	EXPECT_EQ(0, try_good(&self->f));
+}
+
+TEST_F(symbol, too_long)
+{
+	char name[LONGEST + 2];
+
+	memset(name, 'a', sizeof(name));
+	name[LONGEST + 1] = '\0';
+	EXPECT_EQ(-E2BIG, try_func(&self->f, 1, name, 0));
+	name[LONGEST] = '\0';
+	EXPECT_EQ(-ESRCH, try_func(&self->f, 1, name, 0));
+}
+
+TEST_F(symbol, unreadable)
+{
+	EXPECT_EQ(-EFAULT, try_func(&self->f, 0, NULL, 0));
+	EXPECT_EQ(-EFAULT, try_func(&self->f, CALLS - 1, (char *)UNREADABLE, 0));
+}
+
+TEST_F(symbol, twice)
+{
+	EXPECT_EQ(-ESRCH, try_func(&self->f, 0, self->f.multi.syms[1], 0));
+	EXPECT_EQ(-ESRCH, try_func(&self->f, 0, self->f.multi.syms[CALLS - 1], 0));
+	EXPECT_EQ(0, try_good(&self->f));
+}
+
+/* What kprobes must stay away from, ftrace need not */
+TEST_F(symbol, that_kprobes_refuse)
+{
+	char line[256];
+
+	ASSERT_TRUE(find_line(DEBUGFS "/kprobes/blacklist", "\tget_kprobe\n",
+			      line, sizeof(line)));
+	EXPECT_EQ(0, try_func(&self->f, 1, "get_kprobe", 0));
+}
+
+TEST_F(symbol, is_told)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad_symbols); i++) {
+		EXPECT_EQ(-ESRCH, try_func(&self->f, 1, bad_symbols[i], 0));
+		EXPECT_TRUE(told_about(bad_symbols[i]));
+	}
+	EXPECT_EQ(-ESRCH, try_func(&self->f, 0, self->f.multi.syms[2], 0));
+	EXPECT_TRUE(told_about(self->f.multi.syms[2]));
+}
+
+/* The log is of the one who may trace; the errno is of everybody */
+TEST_F(symbol, is_not_told_without_perfmon)
+{
+	pid_t child = fork();
+
+	ASSERT_LE(0, child);
+	if (!child) {
+		if (drop_caps(CAP(BPF)))
+			_exit(1);
+		_exit(try_func(&self->f, 1, NO_SUCH_FUNC, 0) == -ESRCH ? 0 : 2);
+	}
+	EXPECT_EQ(0, child_status(child));
+	EXPECT_STREQ("", entries());
+}
+
+/* By its address */
+
+FIXTURE(address) {
+	struct functions f;
+	__u64 bad[8];
+};
+
+FIXTURE_VARIANT(address) {
+	enum bpf_attach_type attach;
+};
+
+FIXTURE_VARIANT_ADD(address, of_many) {
+	.attach = BPF_TRACE_KPROBE_MULTI,
+};
+
+FIXTURE_VARIANT_ADD(address, of_session) {
+	.attach = BPF_TRACE_KPROBE_SESSION,
+};
+
+FIXTURE_SETUP(address)
+{
+	const char * const names[] = { NOTRACE_FUNC, VARIABLE };
+	const char *missing = multi_prepare();
+	__u64 addrs[ARRAY_SIZE(names)];
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, functions_create(&self->f, variant->attach, true));
+	ksyms(names, addrs, ARRAY_SIZE(names));
+	self->bad[0] = 0;
+	self->bad[1] = UNREADABLE;
+	self->bad[2] = (unsigned long)make_calls;
+	self->bad[3] = addrs[0];
+	self->bad[4] = addrs[1];
+	/* In the middle of functions */
+	self->bad[5] = self->f.multi.addrs[0] - 1;
+	self->bad[6] = self->f.multi.addrs[2] + 32;
+	self->bad[7] = ~0ULL;
+}
+
+FIXTURE_TEARDOWN_PARENT(address)
+{
+	EXPECT_STREQ("nothing", leftovers());
+	write_file(ERROR_LOG, O_TRUNC, "");
+}
+
+TEST_F(address, not_of_a_function)
+{
+	int i, at;
+
+	for (i = 0; i < ARRAY_SIZE(self->bad); i++) {
+		for (at = 0; at < CALLS; at += CALLS / 2)
+			EXPECT_EQ(-EINVAL, try_func(&self->f, at, NULL, self->bad[i]));
+	}
+	EXPECT_EQ(0, try_good(&self->f));
+}
+
+/* It is no mistake, and the program runs once all the same */
+TEST_F(address, twice)
+{
+	int ends = variant->attach == BPF_TRACE_KPROBE_SESSION ? 2 : 1;
+	struct multi m = self->f.multi;
+
+	m.addrs[0] = m.addrs[1];
+	ASSERT_LE(0, multi_link(&m, self->f.prog));
+	make_calls(0, 2);
+	make_calls(1, 3);
+	EXPECT_EQ(3 * ends, area_get(&self->f.area, TALLY_RUNS) +
+			    area_get(&self->f.area, TALLY_RUNS + 1));
+}
+
+TEST_F(address, is_told)
+{
+	char hex[32];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(self->bad); i++) {
+		EXPECT_EQ(-EINVAL, try_func(&self->f, 1, NULL, self->bad[i]));
+		snprintf(hex, sizeof(hex), "0x%llx", self->bad[i]);
+		EXPECT_TRUE(told_about(hex));
+	}
+}
+
+TEST_HARNESS_MAIN
