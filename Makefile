@@ -9,6 +9,7 @@ help:
 	@echo 'make test                  all tests; the last line is "N passed, N failed"'
 	@echo 'make shell [CMD=...]       a prompt in the booted kernel (or one command), with bcc, bpftrace, bpftool, strace'
 	@echo 'make bench [PROBES="10 200"]  what events with BPF programs cost, against stock: a table of instructions'
+	@echo 'make clients [KERNEL=series] [SUITES="bpftool libbpf perf bpftrace bcc"]  the tools that people have, unmodified; bcc takes a while'
 	@echo 'make apply KDIR=path       put the series on a Linux 6.12 tree of your own [DERIVE=1]'
 	@echo 'make tree                  build/linux: the baseline, then one commit a patch; edit and commit there'
 	@echo 'make export                build/linux -> series/ and the copies of the files that it adds'
@@ -23,9 +24,11 @@ shell:
 	@scripts/shell "$$CMD"
 bench:
 	@scripts/bench $(PROBES)
+clients:
+	@scripts/clients $(or $(KERNEL),series) $(SUITES)
 apply:
 	@scripts/apply '$(KDIR)'
 test tree export check bench clean test-list:
 	@scripts/$@
 
-.PHONY: help run shell bench apply test tree export check bench clean test-list
+.PHONY: help run shell bench clients apply test tree export check bench clean test-list
