@@ -5,7 +5,7 @@ override CMD := $(value CMD)
 export CMD
 
 help:
-	@echo 'make run [SAMPLE=$(SAMPLE)]  from nothing to a booted kernel in which a BPF program watches a kprobe'
+	@echo 'make run [SAMPLE=$(SAMPLE)]  from nothing to a booted kernel with a sample: dropmon, tracex1, tracex2, tracex3, tracex4'
 	@echo 'make test                  all tests; the last line is "N passed, N failed"'
 	@echo 'make shell [CMD=...]       a prompt in the booted kernel (or one command), with bcc, bpftrace, bpftool, strace'
 	@echo 'make bench [PROBES="10 200"]  what events with BPF programs cost, against stock: a table of instructions'

@@ -81,5 +81,6 @@ guest_samples() {
 	local dir=$1/samples name
 	shift
 	mkdir -p "$dir"
-	for name; do cp "$build/obj/samples/$name" "$build/obj/samples/$name.bpf.o" "$scripts/demo/$name.sh" "$dir/"; done
+	cp "$scripts/demo/lib" "$dir/"
+	for name; do cp "$build/obj/samples/$name"* "$scripts/demo/$name.sh" "$dir/"; done
 }
