@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dropmon - counts dropped packets by the place that drops them
+ *
+ * SYNOPSIS
+ *	dropmon [-d SECONDS] [-i SECONDS]
+ *
+ * DESCRIPTION
+ *	Makes a BPF program the filter of the trace event skb:kfree_skb. The
+ *	program is written in BPF assembly, is loaded without an object file, and
+ *	turns down every event; it only counts, by the address that the event has
+ *	as its location. Until it is stopped by SIGINT or SIGTERM, dropmon prints
+ *	every second what was counted since it was started.
+ *
+ * REQUIREMENTS
+ *	CAP_BPF and CAP_PERFMON, and root's tracefs at /sys/kernel/tracing;
+ *	CAP_SYSLOG to see names instead of plain addresses. CONFIG_BPF_EVENTS.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/bpf.h>
+#include <bpf/bpf.h>
+
+#include "bpf_insn.h"
+#include "event_sample.h"
+
+#define FILTER	"/sys/kernel/tracing/events/skb/kfree_skb/filter"
+#define MAX	1024	/* locations */
+
+static double interval = 1;
+
+static const char usage_text[] =
+	"usage: dropmon [-d SECONDS] [-i SECONDS]\n"
+	"Counts dropped packets by the place that drops them, until ^C.\n"
+	"  -d SECONDS  stop after that time\n"
+	"  -i SECONDS  print the counts so often, instead of every second\n"
+	"  -h          show this\n";
+
+static void option(int opt, const char *arg)
+{
+	interval = sample_parse_seconds(arg);
+}
+
+/*
+ * int count_drop(__u64 *args)	// of kfree_skb: skb, location, reason, rx_sk
+ * {
+ *	__u64 location = args[1], one = 1, *count;
+ *
+ *	count = bpf_map_lookup_elem(&map, &location);
+ *	if (count)
+ *		__sync_fetch_and_add(count, 1);
+ *	else
+ *		bpf_map_update_elem(&map, &location, &one, BPF_NOEXIST);
+ *	return 0;		// the event is not recorded
+ * }
+ *
+ * Of two CPUs that are both the first at a location, only one is counted.
+ */
+static int load_program(int map)
+{
+	static char log[1 << 16];
+	struct bpf_insn prog[] = {
+		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_1, 8),
+		BPF_STX_MEM(BPF_DW, BPF_REG_10, BPF_REG_2, -8),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_RAW_INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
+		BPF_JMP_IMM(BPF_JEQ, BPF_REG_0, 0, 3),
+		BPF_MOV64_IMM(BPF_REG_1, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_0, BPF_REG_1, 0),
+		BPF_JMP_IMM(BPF_JA, 0, 0, 9),
+
+		BPF_ST_MEM(BPF_DW, BPF_REG_10, -16, 1),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_MOV64_REG(BPF_REG_3, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_3, -16),
+		BPF_MOV64_IMM(BPF_REG_4, BPF_NOEXIST),
+		BPF_RAW_INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_update_elem),
+
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .log_buf = log, .log_size = sizeof(log));
+	int fd = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "count_drop", "GPL", prog,
+			       sizeof(prog) / sizeof(*prog), &opts);
+
+	if (fd < 0) {
+		fputs(log, stderr);
+		sample_fail(SAMPLE_LOAD, "loading the program", errno);
+	}
+	return fd;
+}
+
+static int attach(int prog)
+{
+	int filter = open(FILTER, O_WRONLY);
+
+	if (filter < 0 || dprintf(filter, "bpf-%d", prog) < 0)
+		sample_fail(SAMPLE_ATTACH, FILTER, errno);
+	return filter;	/* the program is the filter until this is closed */
+}
+
+/* The function that an address is in, as NAME+0xOFFSET, or the plain address. */
+static const char *name_of(__u64 addr)
+{
+	static char name[160];
+	char line[512], type, symbol[128];
+	FILE *f = fopen("/proc/kallsyms", "r");
+	__u64 start, best = 0;
+
+	snprintf(name, sizeof(name), "0x%llx", addr);
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx %c %127s", &start, &type, symbol) < 3 ||
+		    start > addr || start <= best || !strchr("tTwW", type))
+			continue;
+		best = start;
+		snprintf(name, sizeof(name), "%s+0x%llx", symbol, addr - start);
+	}
+	if (f)
+		fclose(f);
+	return name;
+}
+
+static void report(int map)
+{
+	__u64 addr, count, total = 0, *last = NULL;
+
+	printf("%7.1f s\n", sample_time());
+	while (!bpf_map_get_next_key(map, last, &addr)) {
+		last = &addr;
+		if (bpf_map_lookup_elem(map, &addr, &count))
+			continue;
+		printf("%9llu  %s\n", count, name_of(addr));
+		total += count;
+	}
+	printf("%9llu  total\n", total);
+	if (fflush(stdout))
+		sample_fail(SAMPLE_RUN, "stdout", errno);
+}
+
+int main(int argc, char **argv)
+{
+	int map, filter;
+
+	sample_options(argc, argv, usage_text, "i:", option);
+	map = bpf_map_create(BPF_MAP_TYPE_HASH, "drops", sizeof(__u64), sizeof(__u64), MAX, NULL);
+	if (map < 0)
+		sample_fail(SAMPLE_LOAD, "creating the map", errno);
+	filter = attach(load_program(map));
+	sample_start("counting");
+
+	while (sample_wait(interval))
+		report(map);
+	close(filter);
+	report(map);
+	return 0;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tracex1: of the packets that are received, only those from lo make it into the
+ * trace. tracex1_user.c attaches this and shows the trace.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+extern void *bpf_fetch_ptr(const void *addr__ign) __ksym;
+extern int bpf_memcmp(const void *addr__ign, const void *mem, u32 mem__sz) __ksym;
+
+/* What it returns is whether the event is recorded. */
+SEC("events/net/netif_receive_skb")
+int from_lo(__u64 *args)
+{
+	struct sk_buff *skb = (struct sk_buff *)args[0];	/* as in TP_PROTO() */
+	struct net_device *dev = bpf_fetch_ptr(&skb->dev);
+	char lo[] = "lo";	/* on the stack: what kfuncs get must be writable */
+
+	/* Not equal if there is nothing to read, either. */
+	return !bpf_memcmp(dev->name, lo, sizeof(lo));
+}
+
+char LICENSE[] SEC("license") = "GPL";
