@@ -4,8 +4,7 @@
  * that need no buffer, and a stack trace into the trace.
  *
  * An address that cannot be read gives 0. The verifier turns the fetches into
- * loads with an exception table entry, see fixup_kfunc_call(); they are called
- * where programs are not compiled.
+ * loads with an exception table entry, see fixup_kfunc_call().
  */
 #include <linux/bpf.h>
 #include <linux/btf.h>

@@ -162,6 +162,7 @@ enum filter_error {
 	FILTER_NO_ID,
 	FILTER_WANTS_KPROBE,
 	FILTER_WANTS_RAW_TP,
+	FILTER_IS_MULTI,
 	FILTER_SLEEPS,
 	FILTER_OVERRIDES,
 	FILTER_TOO_MANY_ARGS,
@@ -186,6 +187,7 @@ static struct bpf_refusal filter_errors[] = {
 		"This event takes programs of type BPF_PROG_TYPE_KPROBE" },
 	[FILTER_WANTS_RAW_TP] = { -EINVAL,
 		"This event takes programs of type BPF_PROG_TYPE_RAW_TRACEPOINT" },
+	[FILTER_IS_MULTI] = { -EINVAL, "This program was loaded for a multi link" },
 	[FILTER_SLEEPS] = { -EINVAL, "This program may sleep, a filter must not" },
 	[FILTER_OVERRIDES] = { -EINVAL,
 		"This program overrides return values, a filter must not" },
@@ -286,6 +288,8 @@ static int check_prog(const struct filter_request *req, int pos)
 		return filter_refused_note(req, nr_args < 0 ? FILTER_WANTS_KPROBE :
 							      FILTER_WANTS_RAW_TP,
 					   pos, bpf_prog_type_name(prog->type));
+	if (is_multi_attach_type(prog->expected_attach_type))
+		return filter_refused(req, FILTER_IS_MULTI, pos);
 	if (prog->sleepable)
 		return filter_refused(req, FILTER_SLEEPS, pos);
 	if (prog->kprobe_override)

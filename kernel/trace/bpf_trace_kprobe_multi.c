@@ -13,6 +13,7 @@
  */
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
+#include <linux/bpf_verifier.h>
 #include <linux/bsearch.h>
 #include <linux/btf.h>
 #include <linux/btf_ids.h>
@@ -607,7 +608,8 @@ static int kprobe_session_kfunc_filter(const struct bpf_prog *prog, u32 kfunc_id
 {
 	if (!btf_id_set8_contains(&kprobe_session_kfunc_ids, kfunc_id))
 		return 0;
-	return prog->expected_attach_type == BPF_TRACE_KPROBE_SESSION ? 0 : -EACCES;
+	return resolve_prog_type(prog) == BPF_PROG_TYPE_KPROBE &&
+	       prog->expected_attach_type == BPF_TRACE_KPROBE_SESSION ? 0 : -EACCES;
 }
 
 static const struct btf_kfunc_id_set kprobe_session_kfunc_set = {

@@ -5,12 +5,12 @@
 
 #define ERROR_LOG TRACEFS "/error_log"
 
-/* All of error_log but the time stamps; empties it */
-static inline const char *entries(void)
+/* All of an error_log but the time stamps; empties it */
+static inline const char *entries_of(const char *log)
 {
 	static char text[8192];
 	char line[512], *start;
-	FILE *file = fopen(ERROR_LOG, "re");
+	FILE *file = fopen(log, "re");
 	size_t len = 0;
 
 	if (!file)
@@ -23,8 +23,13 @@ static inline const char *entries(void)
 		len += snprintf(text + len, sizeof(text) - len, "%s", start);
 	}
 	fclose(file);
-	write_file(ERROR_LOG, O_TRUNC, "");
+	write_file(log, O_TRUNC, "");
 	return text;
+}
+
+static inline const char *entries(void)
+{
+	return entries_of(ERROR_LOG);
 }
 
 /* One entry of error_log, with the caret at @pos of the command */

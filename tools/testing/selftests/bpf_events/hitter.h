@@ -91,8 +91,8 @@ static inline void hitters_stop(struct hitters *h)
  * caller's first argument, which a kretprobe does not have any more, hence
  * task_pt_regs().
  */
-static inline int number_prog_as(struct area *area, enum bpf_attach_type attach,
-				 __u32 flags)
+static inline int number_prog_load(struct area *area, enum bpf_prog_type type,
+				   enum bpf_attach_type attach, __u32 flags)
 {
 	struct bpf_insn insns[] = {
 		BPF_EMIT_CALL(BPF_FUNC_get_current_task_btf),
@@ -117,8 +117,24 @@ static inline int number_prog_as(struct area *area, enum bpf_attach_type attach,
 		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
 	};
+	union bpf_attr attr;
 
-	return prog_load_as(insns, ARRAY_SIZE(insns), attach, flags);
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	attr.prog_type = type;
+	attr.expected_attach_type = attach;
+	attr.prog_flags = flags;
+	return sys_bpf(BPF_PROG_LOAD, &attr);
+}
+
+static inline int number_prog_as(struct area *area, enum bpf_attach_type attach,
+				 __u32 flags)
+{
+	return number_prog_load(area, BPF_PROG_TYPE_KPROBE, attach, flags);
+}
+
+static inline int number_prog_of(struct area *area, enum bpf_prog_type type)
+{
+	return number_prog_load(area, type, 0, 0);
 }
 
 static inline int number_prog_flags(struct area *area, __u32 flags)

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Programs as filters of trace events.  Each test has an instance of its own,
+ * and what is counted are the hits and the records of the test's process.
+ */
+#ifndef BPF_EVENTS_FILTER_H
+#define BPF_EVENTS_FILTER_H
+
+#define INSTANCE TRACEFS "/instances/" GROUP
+#define INSTANCE2 INSTANCE "_2"
+
+/* Events that have filters */
+struct kind {
+	const char *event;		/* as a path */
+	enum bpf_prog_type type;	/* the programs that it takes */
+	bool probe;
+	unsigned int flags;		/* of the probe */
+	void (*hit)(void);
+};
+
+static inline void hit_rename(void)
+{
+	prctl(PR_SET_NAME, "bpf_events_test");
+}
+
+static inline void hit_user(void)
+{
+	user_hits(1);
+}
+
+static const struct kind kprobe_kind = {
+	.event = GROUP "/event",
+	.type = BPF_PROG_TYPE_KPROBE,
+	.probe = true,
+	.hit = hit,
+};
+
+static const struct kind kretprobe_kind = {
+	.event = GROUP "/event",
+	.type = BPF_PROG_TYPE_KPROBE,
+	.probe = true,
+	.flags = PROBE_RETURN,
+	.hit = hit,
+};
+
+static const struct kind uprobe_kind = {
+	.event = GROUP "/event",
+	.type = BPF_PROG_TYPE_KPROBE,
+	.probe = true,
+	.flags = PROBE_USER,
+	.hit = hit_user,
+};
+
+static const struct kind uretprobe_kind = {
+	.event = GROUP "/event",
+	.type = BPF_PROG_TYPE_KPROBE,
+	.probe = true,
+	.flags = PROBE_USER | PROBE_RETURN,
+	.hit = hit_user,
+};
+
+static const struct kind tracepoint_kind = {
+	.event = "task/task_rename",
+	.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.hit = hit_rename,
+};
+
+static const struct kind sys_enter_kind = {
+	.event = "syscalls/sys_enter_sched_get_priority_max",
+	.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.hit = hit,
+};
+
+static const struct kind sys_exit_kind = {
+	.event = "syscalls/sys_exit_sched_get_priority_max",
+	.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.hit = hit,
+};
+
+static inline int kind_create(const struct kind *kind)
+{
+	struct probe probe;
+
+	if (!kind->probe)
+		return 0;
+	return kind->flags & PROBE_USER ? uprobe_create(&probe, kind->flags) :
+					  probe_create(&probe, kind->flags);
+}
+
+static inline void kind_hits(const struct kind *kind, unsigned int n)
+{
+	while (n--)
+		kind->hit();
+}
+
+static inline const char *filter_prepare(void)
+{
+	const char *missing;
+
+	/* Left by a test that died, with events in use */
+	rmdir(INSTANCE);
+	rmdir(INSTANCE2);
+	missing = uprobe_prepare();
+	if (!missing && access(TRACEFS "/events/syscalls", F_OK))
+		return "CONFIG_FTRACE_SYSCALLS";
+	return missing;
+}
+
+static inline int instance_create(const char *instance)
+{
+	return neg_errno(mkdir(instance, 0700));
+}
+
+static inline int instance_remove(const char *instance)
+{
+	return neg_errno(rmdir(instance));
+}
+
+/* For teardowns */
+static inline const char *instance_left(const char *instance)
+{
+	if (instance_remove(instance) && errno != ENOENT)
+		return instance;
+	return "nothing";
+}
+
+/* A file of an event in an instance */
+static inline const char *event_file(const char *instance, const char *event,
+				     const char *file)
+{
+	static __thread char path[256];
+
+	snprintf(path, sizeof(path), "%s/events/%s/%s", instance, event, file);
+	return path;
+}
+
+/* The first line of it */
+static inline const char *event_text(const char *instance, const char *event,
+				     const char *file)
+{
+	static char text[512];
+
+	if (read_file(event_file(instance, event, file), text, sizeof(text)) < 0)
+		return "cannot be read";
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+static inline int filter_open(const char *instance, const char *event)
+{
+	return neg_errno(open(event_file(instance, event, "filter"),
+			      O_RDWR | O_CLOEXEC));
+}
+
+static inline int filter_write(int fd, const char *fmt, ...)
+{
+	char text[128];
+	va_list ap;
+	int len, ret;
+
+	va_start(ap, fmt);
+	len = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	ret = neg_errno(write(fd, text, len));
+	return ret == len ? 0 : ret;
+}
+
+/* Returns what has to be closed for the filter to go */
+static inline int filter_attach(const char *instance, const char *event, int prog)
+{
+	int err, fd = filter_open(instance, event);
+
+	if (fd < 0)
+		return fd;
+	err = filter_write(fd, "bpf-%d", prog);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+static inline int filter_attach_id(const char *instance, const char *event, __u32 id)
+{
+	return write_file(event_file(instance, event, "filter"), 0, "bpf-id:%u", id);
+}
+
+static inline int filter_clear(const char *instance, const char *event)
+{
+	return write_file(event_file(instance, event, "filter"), 0, "0");
+}
+
+static inline int event_enable(const char *instance, const char *event, bool enable)
+{
+	return write_file(event_file(instance, event, "enable"), 0, "%d", enable);
+}
+
+/* A perf event of this process */
+static inline int perf_open_event(const char *event)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.sample_type = PERF_SAMPLE_RAW,
+		.sample_period = 1,
+	};
+	__u64 id;
+
+	if (!read_u64(event_file(TRACEFS, event, "id"), &id))
+		return -ENOENT;
+	attr.config = id;
+	return perf_open(&attr, 0, -1);
+}
+
+static inline int prog_load_as(enum bpf_prog_type type, const struct bpf_insn *insns,
+			       size_t cnt)
+{
+	union bpf_attr attr;
+
+	prog_attr(&attr, insns, cnt);
+	attr.prog_type = type;
+	return sys_bpf(BPF_PROG_LOAD, &attr);
+}
+
+static inline int prog_by_id(__u32 id)
+{
+	union bpf_attr attr = { .prog_id = id };
+
+	return sys_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
+}
+
+/*
+ * Of this process counts the hits in @slot, and returns what is in the slot
+ * after it; turns down those of others
+ */
+static inline int filter_prog(struct area *area, unsigned int slot,
+			      enum bpf_prog_type type)
+{
+	struct bpf_insn insns[] = {
+		BPF_EMIT_CALL(BPF_FUNC_get_current_pid_tgid),
+		BPF_ALU64_IMM(BPF_RSH, BPF_REG_0, 32),
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_0),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_1, getpid(), 5),
+		AREA(BPF_REG_1, area, slot),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_1, 8),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load_as(type, insns, ARRAY_SIZE(insns));
+}
+
+/* How many of three hits the program is asked about that counts in @slot */
+static inline __u64 asked_in(struct area *area, unsigned int slot, const struct kind *kind)
+{
+	__u64 before = area_get(area, slot);
+
+	kind_hits(kind, 3);
+	return area_get(area, slot) - before;
+}
+
+/* How many records of this process are in the instance, which are cleared */
+static inline unsigned int records_of(const char *instance, const char *needle)
+{
+	char line[1024], path[256], pid[16];
+	unsigned int n = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/trace", instance);
+	snprintf(pid, sizeof(pid), "-%d ", getpid());
+	file = fopen(path, "re");
+	if (!file)
+		return ~0U;
+	while (fgets(line, sizeof(line), file))
+		n += *line != '#' && strstr(line, pid) && strstr(line, needle);
+	fclose(file);
+	write_file(path, O_TRUNC, "");
+	return n;
+}
+
+static inline unsigned int records(const char *instance)
+{
+	return records_of(instance, "");
+}
+
+#endif /* BPF_EVENTS_FILTER_H */

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is refused as a filter leaves the event as it was, and the error_log of
+ * the instance says why
+ */
+#include "common.h"
+#include "kfunc.h"
+#include "error_log.h"
+#include "uprobe.h"
+#include "filter.h"
+
+/* Slots of the area */
+enum { HITS, VERDICT, OTHER_HITS, OTHER_VERDICT };
+
+FIXTURE(refused) {
+	const char *event;
+	struct area area;
+	bool enabled;
+	int prog;
+	int fd;		/* of the filter file, without a program */
+};
+
+FIXTURE_VARIANT(refused) {
+	const struct kind *kind;
+	/* How many arguments there are; 0: registers instead */
+	unsigned int nr_args;
+	bool enabled;
+};
+
+FIXTURE_VARIANT_ADD(refused, kprobe) {
+	.kind = &kprobe_kind,
+};
+
+FIXTURE_VARIANT_ADD(refused, kretprobe) {
+	.kind = &kretprobe_kind,
+	.enabled = true,
+};
+
+FIXTURE_VARIANT_ADD(refused, uprobe) {
+	.kind = &uprobe_kind,
+	.enabled = true,
+};
+
+FIXTURE_VARIANT_ADD(refused, uretprobe) {
+	.kind = &uretprobe_kind,
+};
+
+FIXTURE_VARIANT_ADD(refused, tracepoint) {
+	.kind = &tracepoint_kind,
+	.nr_args = 2,
+};
+
+FIXTURE_VARIANT_ADD(refused, enabled_tracepoint) {
+	.kind = &tracepoint_kind,
+	.nr_args = 2,
+	.enabled = true,
+};
+
+FIXTURE_VARIANT_ADD(refused, sys_enter) {
+	.kind = &sys_enter_kind,
+	.nr_args = 1,
+};
+
+FIXTURE_VARIANT_ADD(refused, sys_exit) {
+	.kind = &sys_exit_kind,
+	.nr_args = 1,
+	.enabled = true,
+};
+
+FIXTURE_SETUP(refused)
+{
+	const char *missing = filter_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	self->event = variant->kind->event;
+	self->enabled = variant->enabled;
+	ASSERT_EQ(0, kind_create(variant->kind));
+	ASSERT_EQ(0, instance_create(INSTANCE));
+	ASSERT_EQ(0, event_enable(INSTANCE, self->event, self->enabled));
+	ASSERT_EQ(0, area_create(&self->area));
+	area_set(&self->area, VERDICT, 1);
+	self->prog = filter_prog(&self->area, HITS, variant->kind->type);
+	ASSERT_LE(0, self->prog);
+	self->fd = filter_open(INSTANCE, self->event);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN_PARENT(refused)
+{
+	EXPECT_STREQ("nothing", instance_left(INSTANCE));
+	EXPECT_STREQ("nothing", leftovers());
+	write_file(ERROR_LOG, O_TRUNC, "");
+}
+
+/*
+ * Whether error_log of the instance has one entry, which is about this event,
+ * and starts with what was written
+ */
+static bool filter_logged(const char *event, const char *written)
+{
+	const char *start = "bpf_filter: error: ", *cmd = "\n  Command: ";
+	const char *text = entries_of(INSTANCE "/error_log"), *at = strstr(text, cmd);
+	char about[256];
+
+	snprintf(about, sizeof(about), "%s%s %s", cmd, event, written);
+	*strchr(about, '/') = ':';
+	return !strncmp(text, start, strlen(start)) && at &&
+	       at > text + strlen(start) && !strstr(at + 1, cmd) &&
+	       !strncmp(at, about, strlen(about));
+}
+
+/* What is wrong, if something changed or @written is not in error_log */
+static const char *wrong(const char *event, bool enabled, const char *filter,
+			 const char *written)
+{
+	if (strcmp(event_text(INSTANCE, event, "filter"), filter))
+		return "the filter is another one";
+	if (strcmp(event_text(INSTANCE, event, "enable"), enabled ? "1" : "0"))
+		return "the event was enabled, or disabled";
+	if (!filter_logged(event, written))
+		return "error_log does not have it";
+	return "nothing";
+}
+
+#define EXPECT_REFUSED(err, filter, fmt, ...)				\
+do {									\
+	char __written[64];						\
+									\
+	snprintf(__written, sizeof(__written), fmt, ##__VA_ARGS__);	\
+	EXPECT_EQ(err, filter_write(self->fd, "%s\n", __written));	\
+	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, filter, __written));	\
+} while (0)
+
+TEST_F(refused, malformed)
+{
+	static const char * const texts[] = {
+		"bpf-", "bpf-x", "bpf--1", "bpf-+1", "bpf-0x3", "bpf-1x", "bpf- 1",
+		"bpf-id:", "bpf-id:x", "bpf-id:-1", "bpf-id:1x", "bpf-id", "bpf-ID:1",
+		/* More than 32 bits */
+		"bpf-4294967296", "bpf-id:4294967296", "bpf-99999999999999999999",
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(texts); i++)
+		EXPECT_REFUSED(-EINVAL, "none", "%s", texts[i]);
+	EXPECT_REFUSED(-EINVAL, "none", "bpf-%d junk", self->prog);
+	EXPECT_REFUSED(-EINVAL, "none", "bpf-%d bpf-%d", self->prog, self->prog);
+	EXPECT_REFUSED(-EINVAL, "none", "bpf-id:%u junk", prog_id(self->prog));
+
+	/* The file is as good as before; white space around is no matter */
+	EXPECT_EQ(0, filter_write(self->fd, "\tbpf-%d\n", self->prog));
+	EXPECT_STREQ("", entries_of(INSTANCE "/error_log"));
+	kind_hits(variant->kind, 3);
+	EXPECT_EQ(3, area_get(&self->area, HITS));
+}
+
+TEST_F(refused, unknown)
+{
+	EXPECT_REFUSED(-EBADF, "none", "bpf-9999");
+	EXPECT_REFUSED(-EBADF, "none", "bpf-2147483647");
+	EXPECT_REFUSED(-EBADF, "none", "bpf-4294967295");
+	EXPECT_REFUSED(-ENOENT, "none", "bpf-id:99999");
+	EXPECT_REFUSED(-ENOENT, "none", "bpf-id:0");
+	EXPECT_REFUSED(-ENOENT, "none", "bpf-id:4294967295");
+}
+
+TEST_F(refused, not_a_program)
+{
+	int null = open("/dev/null", O_RDONLY);
+
+	EXPECT_REFUSED(-EINVAL, "none", "bpf-%d", null);
+	EXPECT_REFUSED(-EINVAL, "none", "bpf-%d", self->area.fd);
+	EXPECT_REFUSED(-EINVAL, "none", "bpf-%d", self->fd);
+}
+
+TEST_F(refused, program_of_another_type)
+{
+	const enum bpf_prog_type types[] = {
+		BPF_PROG_TYPE_SOCKET_FILTER, BPF_PROG_TYPE_XDP,
+		BPF_PROG_TYPE_TRACEPOINT, BPF_PROG_TYPE_KPROBE,
+		BPF_PROG_TYPE_RAW_TRACEPOINT,
+	};
+	int i, prog;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		if (types[i] == variant->kind->type)
+			continue;
+		prog = prog_load_type(types[i], 0, 0);
+		ASSERT_LE(0, prog);
+		EXPECT_REFUSED(-EINVAL, "none", "bpf-%d", prog);
+		EXPECT_REFUSED(-EINVAL, "none", "bpf-id:%u", prog_id(prog));
+	}
+}
+
+/* A program that reads the last argument that it may not, or may */
+static int args_prog(unsigned int n)
+{
+	struct bpf_insn insns[] = {
+		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_1, 8 * (n - 1)),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load_as(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
+}
+
+TEST_F(refused, too_many_arguments)
+{
+	unsigned int n;
+	int prog;
+
+	for (n = variant->nr_args + 1; variant->nr_args && n <= 12; n++) {
+		prog = args_prog(n);
+		ASSERT_LE(0, prog);
+		EXPECT_REFUSED(-EACCES, "none", "bpf-%d", prog);
+		EXPECT_REFUSED(-EACCES, "none", "bpf-id:%u", prog_id(prog));
+		close(prog);
+	}
+	/* Registers are checked when the program is loaded */
+	EXPECT_EQ(-EACCES, args_prog(13));
+	prog = variant->nr_args ? args_prog(variant->nr_args) : self->prog;
+	EXPECT_EQ(0, filter_write(self->fd, "bpf-%d", prog));
+}
+
+TEST_F(refused, second_program)
+{
+	int other, another = filter_prog(&self->area, OTHER_HITS, variant->kind->type);
+	char filter[64];
+
+	snprintf(filter, sizeof(filter), "bpf: id %u name " BPF_NAME, prog_id(self->prog));
+	other = filter_open(INSTANCE, self->event);
+	ASSERT_EQ(0, filter_write(other, "bpf-%d", self->prog));
+	self->enabled = true;
+	EXPECT_REFUSED(-EEXIST, filter, "bpf-%d", another);
+	EXPECT_REFUSED(-EEXIST, filter, "bpf-id:%u", prog_id(another));
+	EXPECT_REFUSED(-EEXIST, filter, "bpf-%d", self->prog);
+	/* Nor is there one by the same file */
+	EXPECT_EQ(-EEXIST, filter_write(other, "bpf-%d", another));
+	kind_hits(variant->kind, 2);
+	EXPECT_EQ(2, area_get(&self->area, HITS));
+	EXPECT_EQ(0, area_get(&self->area, OTHER_HITS));
+
+	/* The file that was refused does not own the filter */
+	close(self->fd);
+	kind_hits(variant->kind, 2);
+	EXPECT_EQ(4, area_get(&self->area, HITS));
+}
+
+TEST_F(refused, program_and_expression)
+{
+	char filter[64];
+
+	ASSERT_EQ(0, filter_write(self->fd, "common_pid == 1\n"));
+	EXPECT_REFUSED(-EBUSY, "common_pid == 1", "bpf-%d", self->prog);
+	EXPECT_REFUSED(-EBUSY, "common_pid == 1", "bpf-id:%u", prog_id(self->prog));
+	ASSERT_EQ(0, filter_write(self->fd, "0\n"));
+
+	ASSERT_EQ(0, filter_write(self->fd, "bpf-%d\n", self->prog));
+	self->enabled = true;
+	snprintf(filter, sizeof(filter), "bpf: id %u name " BPF_NAME, prog_id(self->prog));
+	EXPECT_REFUSED(-EBUSY, filter, "common_pid == 1");
+	kind_hits(variant->kind, 2);
+	EXPECT_EQ(2, area_get(&self->area, HITS));
+	EXPECT_EQ(2, records(INSTANCE));
+}
+
+/* What comes of a write in a process that has nothing but @caps */
+static int write_with_caps(__u64 caps, int fd, const char *text)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(drop_caps(caps) ? 255 : -filter_write(fd, "%s", text));
+	return -child_status(child);
+}
+
+TEST_F(refused, capabilities)
+{
+	char by_fd[32], by_id[32];
+
+	snprintf(by_fd, sizeof(by_fd), "bpf-%d", self->prog);
+	snprintf(by_id, sizeof(by_id), "bpf-id:%u", prog_id(self->prog));
+	EXPECT_EQ(-EPERM, write_with_caps(CAP(BPF), self->fd, by_fd));
+	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, "none", by_fd));
+	EXPECT_EQ(-EPERM, write_with_caps(0, self->fd, by_fd));
+	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, "none", by_fd));
+	EXPECT_EQ(-EPERM, write_with_caps(CAP(BPF), self->fd, by_id));
+	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, "none", by_id));
+	EXPECT_EQ(-EPERM, write_with_caps(CAP(BPF) | CAP(PERFMON), self->fd, by_id));
+	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, "none", by_id));
+
+	EXPECT_EQ(0, write_with_caps(CAP(PERFMON), self->fd, by_fd));
+	EXPECT_STREQ("", entries_of(INSTANCE "/error_log"));
+	EXPECT_EQ(0, write_with_caps(0, self->fd, "0"));
+	EXPECT_EQ(0, write_with_caps(CAP(SYS_ADMIN), self->fd, by_id));
+	EXPECT_EQ(0, write_with_caps(0, self->fd, "0"));
+}
+
+/* A write that failed holds nothing */
+TEST_F(refused, drops_the_program)
+{
+	int prog = prog_load_type(BPF_PROG_TYPE_SOCKET_FILTER, 0, 0);
+	__u32 id = prog_id(prog);
+
+	ASSERT_LE(0, prog);
+	EXPECT_EQ(-EINVAL, filter_write(self->fd, "bpf-%d", prog));
+	close(prog);
+	EXPECT_EQ(-ENOENT, prog_by_id(id));
+}
+
+/* Programs on probes that have the type but another purpose */
+
+FIXTURE(purpose) {
+	FIXTURE_DATA(refused) r;
+};
+
+FIXTURE_VARIANT(purpose) {
+	const struct kind *kind;
+};
+
+FIXTURE_VARIANT_ADD(purpose, kprobe) {
+	.kind = &kprobe_kind,
+};
+
+FIXTURE_VARIANT_ADD(purpose, uprobe) {
+	.kind = &uprobe_kind,
+};
+
+FIXTURE_SETUP(purpose)
+{
+	const FIXTURE_VARIANT(refused) probe = { .kind = variant->kind };
+
+	refused_setup(_metadata, &self->r, &probe);
+}
+
+FIXTURE_TEARDOWN_PARENT(purpose)
+{
+	EXPECT_STREQ("nothing", instance_left(INSTANCE));
+	EXPECT_STREQ("nothing", leftovers());
+	write_file(ERROR_LOG, O_TRUNC, "");
+}
+
+static int override_prog(void)
+{
+	struct bpf_insn insns[] = {
+		BPF_MOV64_IMM(BPF_REG_2, 0),
+		BPF_EMIT_CALL(BPF_FUNC_override_return),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load(insns, ARRAY_SIZE(insns));
+}
+
+TEST_F(purpose, refused)
+{
+	const int progs[] = {
+		prog_load_type(BPF_PROG_TYPE_KPROBE, 0, BPF_F_SLEEPABLE),
+		override_prog(),
+		/* For links to many functions, whose hits have more to them */
+		prog_load_type(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI, 0),
+		prog_load_type(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_SESSION, 0),
+		prog_load_type(BPF_PROG_TYPE_KPROBE, BPF_TRACE_UPROBE_MULTI, 0),
+	};
+	char text[32];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(progs); i++) {
+		ASSERT_LE(0, progs[i]);
+		snprintf(text, sizeof(text), "bpf-%d", progs[i]);
+		EXPECT_EQ(-EINVAL, filter_write(self->r.fd, "%s", text))
+			TH_LOG("program %d", i);
+		EXPECT_STREQ("nothing", wrong(self->r.event, self->r.enabled, "none", text));
+	}
+}
+
+/* The same for tracepoints: a filter's hits do not have what sessions have */
+TEST(session_kfuncs)
+{
+	static const char * const kfuncs[] = {
+		"bpf_session_cookie", "bpf_session_is_return",
+	};
+	struct bpf_insn insns[] = {
+		CALL_KFUNC(0),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	union bpf_attr attr;
+	int i, id, fd;
+
+	for (i = 0; i < ARRAY_SIZE(kfuncs); i++) {
+		id = btf_func_id(kfuncs[i]);
+		ASSERT_LT(0, id);
+		insns[0].imm = id;
+		prog_attr(&attr, insns, ARRAY_SIZE(insns));
+		attr.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT;
+		EXPECT_EQ(-EACCES, sys_bpf(BPF_PROG_LOAD, &attr));
+		attr.expected_attach_type = BPF_TRACE_KPROBE_SESSION;
+		fd = sys_bpf(BPF_PROG_LOAD, &attr);
+		EXPECT_EQ(-EACCES, fd);
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+/* Files and events that take no program */
+
+FIXTURE(elsewhere) {
+	FIXTURE_DATA(refused) r;
+};
+
+FIXTURE_SETUP(elsewhere)
+{
+	refused_setup(_metadata, &self->r, &_refused_tracepoint_variant);
+}
+
+FIXTURE_TEARDOWN_PARENT(elsewhere)
+{
+	EXPECT_STREQ("nothing", instance_left(INSTANCE));
+	EXPECT_STREQ("nothing", leftovers());
+	write_file(ERROR_LOG, O_TRUNC, "");
+}
+
+TEST_F(elsewhere, event_probe)
+{
+	const char *event = GROUP "/on_event";
+
+	/* An event on another event */
+	ASSERT_EQ(0, write_file(TRACEFS "/dynamic_events", O_APPEND,
+				"e:" GROUP "/on_event task.task_rename\n"));
+	EXPECT_EQ(-EINVAL, filter_attach(INSTANCE, event, self->r.prog));
+	EXPECT_TRUE(filter_logged(event, "bpf-"));
+	EXPECT_STREQ("0", event_text(INSTANCE, event, "enable"));
+	EXPECT_STREQ("none", event_text(INSTANCE, event, "filter"));
+}
+
+/* There it is an expression, and a bad one */
+TEST_F(elsewhere, subsystem)
+{
+	write_file(INSTANCE "/events/task/filter", 0, "bpf-%d", self->r.prog);
+	EXPECT_STREQ("0", event_text(INSTANCE, self->r.event, "enable"));
+	ASSERT_EQ(0, event_enable(INSTANCE, self->r.event, true));
+	hit_rename();
+	EXPECT_EQ(0, area_get(&self->r.area, HITS));
+}
+
+TEST_F(elsewhere, read_only_descriptor)
+{
+	int fd = open(event_file(INSTANCE, self->r.event, "filter"), O_RDONLY);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EBADF, filter_write(fd, "bpf-%d", self->r.prog));
+	EXPECT_STREQ("none", event_text(INSTANCE, self->r.event, "filter"));
+}
+
+/* The error_log of another instance does not have it */
+TEST_F(elsewhere, log_of_the_top_instance)
+{
+	write_file(ERROR_LOG, O_TRUNC, "");
+	EXPECT_EQ(-EINVAL, filter_write(self->r.fd, "bpf-"));
+	EXPECT_STREQ("", entries());
+	EXPECT_TRUE(filter_logged(self->r.event, "bpf-"));
+}
+
+TEST_HARNESS_MAIN
