@@ -100,7 +100,7 @@ static int fetch_prog(struct area *area, enum bpf_prog_type type, int kfunc, int
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load_as(type, insns, ARRAY_SIZE(insns));
+	return prog_load_of(type, insns, ARRAY_SIZE(insns));
 }
 
 /* Calls a kfunc with the address that is in slot ADDRESS */
@@ -115,7 +115,7 @@ static int fetch_at_prog(struct area *area, enum bpf_prog_type type, int kfunc)
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load_as(type, insns, ARRAY_SIZE(insns));
+	return prog_load_of(type, insns, ARRAY_SIZE(insns));
 }
 
 TEST_F(fetch, value)
@@ -204,7 +204,7 @@ TEST_F(fetch, chain)
 
 	area_set(&self->area, ADDRESS, ~0ULL);
 	area_set(&self->area, MEMORY, 0x8070605040302010);
-	ASSERT_EQ(0, run(variant->kind, prog_load_as(variant->kind->type, insns,
+	ASSERT_EQ(0, run(variant->kind, prog_load_of(variant->kind->type, insns,
 						     ARRAY_SIZE(insns))));
 	EXPECT_EQ(0x8070605040302010, area_get(&self->area, RESULT));
 	EXPECT_EQ(0, area_get(&self->area, ADDRESS));
@@ -219,7 +219,7 @@ TEST_F(fetch, verdict)
 		BPF_EXIT_INSN(),
 	};
 	int fd = filter_attach(INSTANCE, variant->kind->event,
-			       prog_load_as(variant->kind->type, insns,
+			       prog_load_of(variant->kind->type, insns,
 					    ARRAY_SIZE(insns)));
 
 	ASSERT_LE(0, fd);
@@ -316,7 +316,7 @@ static int memcmp_prog(struct area *area, enum bpf_prog_type type, int kfunc,
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load_as(type, insns, ARRAY_SIZE(insns));
+	return prog_load_of(type, insns, ARRAY_SIZE(insns));
 }
 
 TEST_F(memcmp, first_byte_that_differs)
@@ -411,7 +411,7 @@ TEST_F(memcmp, dump_stack)
 	char line[256];
 
 	records(TRACEFS);
-	ASSERT_EQ(0, run(variant->kind, prog_load_as(variant->kind->type, insns,
+	ASSERT_EQ(0, run(variant->kind, prog_load_of(variant->kind->type, insns,
 						     ARRAY_SIZE(insns))));
 	EXPECT_TRUE(find_line(TRACEFS "/trace", "syscall", line, sizeof(line)));
 	EXPECT_EQ(1, records_of(TRACEFS, "<stack trace>"));
@@ -436,7 +436,7 @@ TEST(other_programs_have_none)
 	for (i = 0; i < ARRAY_SIZE(kfuncs); i++) {
 		insns[0].imm = btf_func_id(kfuncs[i]);
 		for (j = 0; j < ARRAY_SIZE(types); j++)
-			EXPECT_EQ(-EACCES, prog_load_as(types[j], insns,
+			EXPECT_EQ(-EACCES, prog_load_of(types[j], insns,
 							ARRAY_SIZE(insns)));
 	}
 }

@@ -211,7 +211,7 @@ static inline int perf_open_event(const char *event)
 	return perf_open(&attr, 0, -1);
 }
 
-static inline int prog_load_as(enum bpf_prog_type type, const struct bpf_insn *insns,
+static inline int prog_load_of(enum bpf_prog_type type, const struct bpf_insn *insns,
 			       size_t cnt)
 {
 	union bpf_attr attr;
@@ -248,7 +248,7 @@ static inline int filter_prog(struct area *area, unsigned int slot,
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load_as(type, insns, ARRAY_SIZE(insns));
+	return prog_load_of(type, insns, ARRAY_SIZE(insns));
 }
 
 /* How many of three hits the program is asked about that counts in @slot */

@@ -54,7 +54,7 @@ static int args_prog(struct area *area, unsigned int n, unsigned int which, int 
 	insns[5].off = len - 6;
 	insns[len++] = BPF_MOV64_IMM(BPF_REG_0, 0);
 	insns[len++] = BPF_EXIT_INSN();
-	return prog_load_as(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, len);
+	return prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, len);
 }
 
 /* The whole array, past the arguments that a program may load */
@@ -76,7 +76,7 @@ static int array_prog(struct area *area)
 
 	for (i = 0; i < CTX_ARGS; i++)
 		area_set(area, i, ~0ULL);
-	return prog_load_as(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
+	return prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
 }
 
 /* The kernel has a copy of a long vector in memory that it allocates */
@@ -137,7 +137,7 @@ TEST_F(context, first_two_of_a_tracepoint)
 		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
 	};
-	int prog = prog_load_as(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
+	int prog = prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
 
 	ASSERT_LE(0, prog);
 	ASSERT_LE(0, filter_attach(INSTANCE, tracepoint_kind.event, prog));
@@ -224,7 +224,7 @@ TEST_F(context, parts_of_an_argument)
 			BPF_EXIT_INSN(),
 		};
 
-		prog = prog_load_as(BPF_PROG_TYPE_RAW_TRACEPOINT, insns,
+		prog = prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns,
 				    ARRAY_SIZE(insns));
 		ASSERT_LE(0, prog);
 		fd = filter_attach(INSTANCE, sys_enter_kind.event, prog);
@@ -244,7 +244,7 @@ static int load_access(__u8 code, int off)
 		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
 	};
-	int fd = prog_load_as(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
+	int fd = prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
 
 	if (fd >= 0)
 		close(fd);

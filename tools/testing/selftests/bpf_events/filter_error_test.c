@@ -202,7 +202,7 @@ static int args_prog(unsigned int n)
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load_as(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
+	return prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
 }
 
 TEST_F(refused, too_many_arguments)

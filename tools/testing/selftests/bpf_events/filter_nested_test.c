@@ -46,7 +46,7 @@ static int print_prog(void)
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load_as(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
+	return prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
 }
 
 /* Works on a map, in a function that can be probed */
@@ -68,7 +68,7 @@ static int update_prog(int map)
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load_as(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
+	return prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
 }
 
 /* A tracepoint: only the same program is in its own way */

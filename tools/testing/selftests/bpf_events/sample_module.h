@@ -44,7 +44,7 @@ static inline int sample_prog(struct area *area, unsigned int slot)
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load_as(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
+	return prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
 }
 
 /* 5 s at most */

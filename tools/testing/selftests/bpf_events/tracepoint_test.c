@@ -50,7 +50,7 @@ static int bpf_size(unsigned int bytes)
 
 static int tp_load(const struct bpf_insn *insns, size_t cnt)
 {
-	return prog_load_as(BPF_PROG_TYPE_TRACEPOINT, insns, cnt);
+	return prog_load_of(BPF_PROG_TYPE_TRACEPOINT, insns, cnt);
 }
 
 /*
