@@ -15,7 +15,6 @@ help:
 	@echo 'make export                build/linux -> series/ and the copies of the files that it adds'
 	@echo 'make check                 do these agree, is each patch clean'
 	@echo 'make test-list             accept the names of the tests that ran last as the list of those that must run'
-	@echo 'make bench                 instructions per event, and the cost of attach and detach, against stock'
 	@echo 'make clean                 remove build/ (refuses while build/linux has work that is not exported)'
 
 run:
