@@ -27,7 +27,7 @@ clients:
 	@scripts/clients $(or $(KERNEL),series) $(SUITES)
 apply:
 	@scripts/apply '$(KDIR)'
-test tree export check bench clean test-list:
+test tree export check clean test-list:
 	@scripts/$@
 
-.PHONY: help run shell bench clients apply test tree export check bench clean test-list
+.PHONY: help run shell bench clients apply test tree export check clean test-list
