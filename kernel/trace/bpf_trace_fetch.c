@@ -24,8 +24,6 @@
 	copy_from_kernel_nofault(&__val, addr, sizeof(__val)) ? 0 : __val; \
 })
 
-__bpf_kfunc_start_defs();
-
 /**
  * bpf_fetch_u8() - read a byte of kernel memory
  * @addr__ign: where
@@ -114,8 +112,6 @@ __bpf_kfunc void bpf_dump_stack(void)
 {
 	trace_dump_stack(0);
 }
-
-__bpf_kfunc_end_defs();
 
 BTF_KFUNCS_START(fetch_kfunc_ids)
 BTF_ID_FLAGS(func, bpf_fetch_u8)

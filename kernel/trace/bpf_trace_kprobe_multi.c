@@ -575,8 +575,6 @@ static const struct kprobe_session_hit *session_hit(void)
 	return container_of(this_cpu_read(bpf_current_hit), struct kprobe_session_hit, hit);
 }
 
-__bpf_kfunc_start_defs();
-
 /**
  * bpf_session_is_return() - which end of the call is this?
  *
@@ -596,8 +594,6 @@ __bpf_kfunc __u64 *bpf_session_cookie(void)
 {
 	return session_hit()->cookie;
 }
-
-__bpf_kfunc_end_defs();
 
 BTF_KFUNCS_START(kprobe_session_kfunc_ids)
 BTF_ID_FLAGS(func, bpf_session_is_return)
