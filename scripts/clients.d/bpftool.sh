@@ -50,14 +50,3 @@ autoattach() { # prog load autoattach: stays attached while it is pinned
 	bpftool link show >"$out"
 	fails sees .
 }
-# What kprobe-helpers.txt has:
-# scripts/vm -r stock "cd $PWD/scripts/clients.d; DIR=$PWD/build/obj/clients ./guest case bpftool helpers" >scripts/clients.d/kprobe-helpers.txt
-helpers() {
-	"$DIR/bpftool" feature probe kernel full | sed -n '/^eBPF helpers supported for program type kprobe:/,/^eBPF/s/^\t- //p'
-}
-feature() { # feature: kprobe programs, and the helpers that the stock kernel gives them
-	bpftool feature probe kernel >"$out"
-	sees '^eBPF program_type kprobe is available'
-	helpers >"$out"
-	diff kprobe-helpers.txt "$out"
-}
