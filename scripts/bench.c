@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bench [PROBES...]: what BPF programs on events cost, and what attaching and
- * detaching that many PROBES costs. scripts/bench runs it as the only busy task
+ * bench [-r TEXT] [PROBES...]: what BPF programs on events cost, and what
+ * attaching and detaching that many PROBES costs; with -r only the cost of the
+ * events whose name has TEXT in it. scripts/bench runs it as the only busy task
  * of a guest with one CPU, in which QEMU counts instructions: there the time
  * stamp counter goes up by one with each instruction, and while the CPU is idle
  * by one with each nanosecond of virtual time.
@@ -14,7 +15,12 @@
 #include <sys/resource.h>
 #include <x86intrin.h>
 #include "common.h" /* of the selftests */
+#include "kfunc.h"
+#include "multi.h"
 #include "ring.h"
+#include "uprobe.h"
+
+#undef CALLS
 
 /* What call() gets to, and nobody else. */
 #define CALLED		SYS_FUNC("personality")
@@ -113,6 +119,13 @@ BODY(read_body,
 	BPF_MOV64_IMM(BPF_REG_2, 8),
 	BPF_EMIT_CALL(BPF_FUNC_probe_read_kernel))
 
+/* An id of a kfunc, 0 where the kernel does not have it. */
+static int fetch_u64;
+
+BODY(fetch_body,
+	CALL_KFUNC(fetch_u64),
+	BPF_MOV64_IMM(BPF_REG_0, 0))
+
 /* Counts this run in the area, unless the body failed. */
 BODY(count_body,
 	BPF_JMP_IMM(BPF_JSLT, BPF_REG_0, 0, 4),
@@ -120,7 +133,8 @@ BODY(count_body,
 	BPF_MOV64_IMM(BPF_REG_2, 1),
 	BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_2, 0))
 
-static int program(size_t (*body)(struct bpf_insn *to), int verdict, bool counting)
+static int program(size_t (*body)(struct bpf_insn *to), int verdict, bool counting,
+		   enum bpf_attach_type type)
 {
 	struct bpf_insn insns[32];
 	size_t nr = 0;
@@ -133,7 +147,7 @@ static int program(size_t (*body)(struct bpf_insn *to), int verdict, bool counti
 		nr += count_body(insns + nr);
 	insns[nr++] = BPF_MOV64_IMM(BPF_REG_0, verdict);
 	insns[nr++] = BPF_EXIT_INSN();
-	return must("program", prog_load(insns, nr));
+	return must("program", prog_load_as(insns, nr, type, 0));
 }
 
 /* Return: the byte of the kernel's memory there. */
@@ -166,10 +180,14 @@ static __u8 kernel_byte(__u64 addr)
 
 /* ---- hooks: what has a program run in each call */
 
+enum way { WAY_PERF, WAY_MULTI, WAY_FILTER, WAY_STRING };
+
 struct hook {
 	struct probe probe;
 	const char *listed;	/* what kprobes/list must say of it */
 	struct ring *ring;	/* where what passes the programs is recorded */
+	enum way way;		/* how a program, or what is in its place, gets there */
+	const char *filter;	/* of WAY_STRING */
 };
 
 static struct ring hook_ring;
@@ -177,7 +195,51 @@ static struct hook entry = { { PROBE_PMU, CALLED }, "[FTRACE]" };
 static struct hook entry_ring = { { PROBE_PMU, CALLED }, "[FTRACE]", &hook_ring };
 static struct hook body = { { PROBE_PMU, CALLED }, "[OPTIMIZED]" };
 static struct hook ret = { { PROBE_PMU | PROBE_RETURN, CALLED }, "[FTRACE]" };
-static struct hook shared = { { 0, CALLED, 0, "shared" }, "[FTRACE]" };
+static struct hook shared = { { 0, CALLED, 0, 0, "shared" }, "[FTRACE]" };
+static struct hook user = { { PROBE_PMU | PROBE_USER, SELF } };
+static struct hook user_ret = { { PROBE_PMU | PROBE_USER | PROBE_RETURN, SELF } };
+static struct hook multi = { { 0, CALLED }, .way = WAY_MULTI };
+static struct hook multi_ret = { { PROBE_RETURN, CALLED }, .way = WAY_MULTI };
+static struct hook recorded = { { 0, CALLED, 0, 0, "shared" }, "[FTRACE]", .way = WAY_STRING,
+				.filter = "0" };
+static struct hook filtered = { { 0, CALLED, 0, 0, "shared" }, "[FTRACE]", .way = WAY_STRING,
+				.filter = "arg1 == 1" };
+static struct hook bpf_filtered = { { 0, CALLED, 0, 0, "shared" }, "[FTRACE]",
+				    .way = WAY_FILTER };
+
+#define SHARED_EVENT TRACEFS "/events/" GROUP "/shared/"
+
+/* A function that is cheap to probe: its first instruction need not be stepped over. */
+asm(".text; .type bench_user, @function; bench_user: nop; ret; .size bench_user, . - bench_user");
+void bench_user(void);
+
+static void call_kernel(void)
+{
+	personality(0xffffffff);
+}
+
+static void (*hook_call(const struct hook *hook))(void)
+{
+	return hook && hook->probe.flags & PROBE_USER ? bench_user : call_kernel;
+}
+
+static enum bpf_attach_type hook_type(const struct hook *hook)
+{
+	return hook->way == WAY_MULTI ? BPF_TRACE_KPROBE_MULTI : 0;
+}
+
+static int open_filter(const struct hook *hook, int prog)
+{
+	int fd = must("filter", neg_errno(open(SHARED_EVENT "filter", O_RDWR | O_CLOEXEC)));
+
+	if (hook->way == WAY_STRING) {
+		must("filter", neg_errno(write(fd, hook->filter, strlen(hook->filter))));
+		must("enable", write_file(SHARED_EVENT "enable", 0, "1"));
+	} else {
+		must("filter", neg_errno(dprintf(fd, "bpf-%d", prog)));
+	}
+	return fd;
+}
 
 /* As bcc does, with an event of its own for each program; "shared" is one event. */
 static int open_attach(const struct hook *hook, int prog)
@@ -185,13 +247,21 @@ static int open_attach(const struct hook *hook, int prog)
 	struct perf_event_attr attr;
 	int event;
 
+	if (hook->way == WAY_MULTI)
+		return must("link", multi_link_one(CALLED, BPF_TRACE_KPROBE_MULTI,
+						   hook->probe.flags & PROBE_RETURN ?
+						   BPF_F_KPROBE_MULTI_RETURN : 0, prog));
+	if (hook->way != WAY_PERF)
+		return open_filter(hook, prog);
+
 	must("event", probe_attr(&hook->probe, &attr));
 	if (hook->ring)
 		attr.wakeup_events = 1 << 30; /* nobody sleeps on it */
 	else
 		attr.sample_type = 0;
 	event = must(hook->probe.func, perf_open(&attr, -1, 0));
-	must("SET_BPF", perf_set_bpf(event, prog));
+	if (prog >= 0)
+		must("SET_BPF", perf_set_bpf(event, prog));
 	must("ENABLE", neg_errno(ioctl(event, PERF_EVENT_IOC_ENABLE, 0)));
 	if (hook->ring)
 		must("ring", ring_map(hook->ring, event));
@@ -199,9 +269,12 @@ static int open_attach(const struct hook *hook, int prog)
 }
 
 /* As bcc does. */
-static void detach(int event)
+static void detach(const struct hook *hook, int event)
 {
-	must("DISABLE", neg_errno(ioctl(event, PERF_EVENT_IOC_DISABLE, 0)));
+	if (hook->way == WAY_PERF)
+		must("DISABLE", neg_errno(ioctl(event, PERF_EVENT_IOC_DISABLE, 0)));
+	if (hook->way == WAY_STRING)
+		must("disable", write_file(SHARED_EVENT "enable", 0, "0"));
 	must("close", neg_errno(close(event)));
 }
 
@@ -231,6 +304,8 @@ static bool soon_listed(const char *how)
 {
 	int i;
 
+	if (!how)
+		return true;
 	for (i = 0; i < 100 && !listed(how); i++)
 		sleep_ms(20);
 	return i < 100;
@@ -264,13 +339,23 @@ struct row {
 	struct ring *ring;	/* where each event must leave one record */
 	int verdict;		/* what the programs return */
 	bool added;		/* show what comes on top of the first row */
+	int *needs;		/* 0 where the kernel does not have what this is about */
+	bool no_prog;
 };
+
+static int bpf_filters;		/* does this kernel take programs as filters? */
 
 static const struct row rows[] = {
 	{ "kprobe, function entry", &entry, 1 },
 	{ "kprobe, function body (optimized jump)", &body, 1 },
 	{ "kretprobe", &ret, 1 },
 	{ "kprobe, returns 1, perf ring consumer", &entry_ring, 1, NULL, &hook_ring, .verdict = 1 },
+	{ "kprobe, no program, perf ring consumer", &entry_ring, 1, NULL, &hook_ring,
+	  .no_prog = true },
+	{ "uprobe (on a nop)", &user, 1 },
+	{ "uretprobe (of a nop)", &user_ret, 1 },
+	{ "kprobe_multi", &multi, 1 },
+	{ "kretprobe_multi", &multi_ret, 1 },
 	{ "two events on one function", &entry, 2 },
 	{ "1 program on one event", &shared, 1 },
 	{ "2 programs on one event", &shared, 2 },
@@ -280,15 +365,20 @@ static const struct row rows[] = {
 	{ "perf_event_output program (8 bytes)", &entry, 1, output_body, &output_ring },
 	{ "get_stackid program", &entry, 1, stackid_body },
 	{ "probe_read_kernel of 8 bytes, added", &entry, 1, read_body, .added = true },
+	{ "fetch_u64, added", &entry, 1, fetch_body, .added = true, .needs = &fetch_u64 },
+	{ "kprobe event, recorded", &recorded, 1, .no_prog = true },
+	{ "kprobe event, turned down by a string filter", &filtered, 1, .no_prog = true },
+	{ "kprobe event, turned down by a BPF filter", &bpf_filtered, 1, .needs = &bpf_filters },
 };
 
-static __u64 calls(struct ring *ring)
+static __u64 timed_calls(const struct hook *hook, struct ring *ring)
 {
+	void (*call)(void) = hook_call(hook);
 	__u64 start = __rdtsc(), took;
 	int i;
 
 	for (i = 0; i < CALLS; i++)
-		personality(0xffffffff);
+		call();
 	took = __rdtsc() - start;
 	if (ring && ring_samples(ring) != CALLS)
 		die("records were lost");
@@ -296,13 +386,15 @@ static __u64 calls(struct ring *ring)
 }
 
 /* Interrupts only add: the lowest, when it has been seen again and again. */
-static double settled(const char *name, struct ring *ring)
+static double settled(const char *name, const struct hook *hook, struct ring *ring)
 {
 	double took, lowest = INFINITY;
 	int tries, seen = 0;
 
 	for (tries = 0; tries < 200; tries++) {
-		took = (double)calls(ring) / CALLS;
+		if (hook == &recorded) /* the ring's pages end where they did before */
+			must("trace", write_file(TRACEFS "/trace", O_TRUNC, "\n"));
+		took = (double)timed_calls(hook, ring) / CALLS;
 		if (took < lowest - 0.05)
 			seen = 0;
 		lowest = fmin(took, lowest);
@@ -312,43 +404,91 @@ static double settled(const char *name, struct ring *ring)
 	die("%s does not settle: %.2f seen %d times", name, lowest, seen);
 }
 
+static long event_hits(void)
+{
+	char line[256];
+	long hits = 0;
+
+	if (find_line(TRACEFS "/kprobe_profile", "  shared ", line, sizeof(line)))
+		sscanf(line, "%*s %ld", &hits);
+	return hits;
+}
+
+static long events_recorded(void)
+{
+	char line[256];
+	long entries = 0;
+
+	if (find_line(TRACEFS "/per_cpu/cpu0/stats", "entries:", line, sizeof(line)))
+		sscanf(line, "entries: %ld", &entries);
+	return entries;
+}
+
 /* Has each of this many programs run in each call? */
-static void check_runs(const char *name, unsigned int progs)
+static void check_runs(const char *name, const struct hook *hook, unsigned int progs)
 {
 	area_set(&area, 0, 0);
-	calls(NULL);
+	timed_calls(hook, NULL);
 	if (area_get(&area, 0) != CALLS * progs)
 		die("%s: %llu runs, not %u", name, area_get(&area, 0), CALLS * progs);
+}
+
+/* Where there is no program: has the event seen each call, and what became of it? */
+static void check_hits(const struct row *row)
+{
+	long records = row->hook == &recorded ? CALLS : 0;
+	long hits = event_hits();
+
+	if (row->hook->way != WAY_STRING)
+		return;
+	must("trace", write_file(TRACEFS "/trace", O_TRUNC, "\n"));
+	timed_calls(row->hook, NULL);
+	if (event_hits() != hits + CALLS || events_recorded() != records)
+		die("%s: %ld hits, %ld recorded", row->name, event_hits() - hits,
+		    events_recorded());
 }
 
 /* With programs that count, proves that all run, else says what a call takes. */
 static double row_pass(const struct row *row, bool counting)
 {
-	int progs[MAX_PROGS], events[MAX_PROGS];
 	const char *event = row->hook->probe.event;
+	int progs[MAX_PROGS], events[MAX_PROGS];
 	double took = 0;
 	unsigned int i;
 
 	if (*event)
-		must("trace event", event_add(event, "p " CALLED));
+		must("trace event", event_add(event, row->hook->way == WAY_STRING ?
+					      "p " CALLED " arg1=%%di" : "p " CALLED));
 	for (i = 0; i < row->progs; i++) {
-		progs[i] = program(row->body, row->verdict, counting);
+		progs[i] = row->no_prog ? -1 : program(row->body, row->verdict, counting,
+						       hook_type(row->hook));
 		events[i] = open_attach(row->hook, progs[i]);
 	}
 	if (!soon_listed(row->hook->listed))
 		die("%s: no kprobe is %s", row->name, row->hook->listed);
 
-	if (counting)
-		check_runs(row->name, row->progs);
+	if (counting && row->no_prog)
+		check_hits(row);
+	else if (counting)
+		check_runs(row->name, row->hook, row->progs);
 	if (row->ring)
 		ring_samples(row->ring);
+#ifdef LOOP
+	if (!counting && row != rows) {
+		printf("LOOP\n");
+		for (;;)
+			hook_call(row->hook)();
+	}
+#endif
 	if (!counting)
-		took = settled(row->name, row->ring);
+		took = settled(row->name, row->hook, row->ring);
 
 	for (i = 0; i < row->progs; i++) {
 		if (row->hook->ring)
 			ring_unmap(row->hook->ring);
-		detach(events[i]);
+		detach(row->hook, events[i]);
+		if (row->no_prog)
+			continue;
 		if (misses(progs[i]))
 			die("%s: a program missed events", row->name);
 		close(progs[i]);
@@ -358,20 +498,39 @@ static double row_pass(const struct row *row, bool counting)
 	return took;
 }
 
-static void show_rows(void)
+/* What this kernel may lack, and what only now has an address. */
+static void find_abilities(void)
 {
-	double bare = settled("bare call", NULL), first = 0, cost;
+	int id = btf_func_id("bpf_fetch_u64");
+
+	fetch_u64 = id > 0 ? id : 0;
+	user.probe.offset = user_ret.probe.offset = file_offset(bench_user);
+	must("trace event", event_add("shared", "p " CALLED));
+	/* No such program: but is one looked for? */
+	bpf_filters = write_file(SHARED_EVENT "filter", 0, "bpf-1000") == -EBADF;
+	must("trace event", event_remove("shared"));
+}
+
+static void show_rows(const char *wanted)
+{
+	double bare = settled("bare call", NULL, NULL), bare_user = settled("bare call", &user, NULL);
+	double first = 0, cost;
 	const struct row *row;
 
 	printf("bare call, nothing attached\tinstr.\t%.1f\n", bare);
 	for (row = rows; row < rows + ARRAY_SIZE(rows); row++) {
+		if (row != rows && wanted && !strstr(row->name, wanted))
+			continue;
+		if (row->needs && !*row->needs)
+			continue;
 		row_pass(row, true);
-		cost = row_pass(row, false) - bare;
+		cost = row_pass(row, false) -
+		       (row->hook->probe.flags & PROBE_USER ? bare_user : bare);
 		if (row == rows)
 			first = cost;
 		printf("%s\tinstr.\t%.1f\n", row->name, cost - (row->added ? first : 0));
 	}
-	if (fabs(settled("bare call", NULL) - bare) > 0.05)
+	if (fabs(settled("bare call", NULL, NULL) - bare) > 0.05)
 		die("the bare call does not cost what it did before");
 }
 
@@ -433,7 +592,7 @@ static void detach_targets(unsigned int nr, int prog)
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		detach(target_events[i]);
+		detach(&targets[i], target_events[i]);
 }
 
 static __u64 idle_ns(void)
@@ -475,15 +634,15 @@ static void show_cost(const char *what, unsigned int nr, struct cost cost,
 
 static void attach_and_detach(unsigned int nr, bool show)
 {
-	int prog = program(NULL, 0, true);
+	int prog = program(NULL, 0, true, 0);
 	struct cost nothing = measure(attach_targets, 0, prog), attached, detached;
 
 	if (nothing.instructions > SETTLE_MS * 1e6 / 10)
 		die("idle, this machine takes %.0f instructions", nothing.instructions);
 	attached = measure(attach_targets, nr, prog);
-	check_runs("attached", 1);
+	check_runs("attached", &entry, 1);
 	detached = measure(detach_targets, nr, prog);
-	check_runs("detached", 0);
+	check_runs("detached", &entry, 0);
 	close(prog);
 	if (!show)
 		return;
@@ -521,7 +680,7 @@ static void show_wait(const char *what, const char *name, double calls)
 static void show_waits(unsigned int nr)
 {
 	long attached[ARRAY_SIZE(waits)] = {}, detached[ARRAY_SIZE(waits)] = {};
-	int prog = program(NULL, 0, false);
+	int prog = program(NULL, 0, false, 0);
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(waits); i++) /* some configurations have some only */
@@ -545,22 +704,31 @@ int main(int argc, char **argv)
 {
 	struct rlimit files = { 2 * MAX_PROBES, 2 * MAX_PROBES };
 	unsigned int most = 10;
-	int i;
+	const char *wanted = NULL;
+	int i, opt;
+
+	while ((opt = getopt(argc, argv, "r:")) == 'r')
+		wanted = optarg;
+	if (opt != -1)
+		return 2;
 
 	setlinebuf(stdout);
 	must("affinity", pin(0));
 	must("files", neg_errno(setrlimit(RLIMIT_NOFILE, &files)));
 	maps_create();
+	find_abilities();
 	find_body();
-	show_rows();
+	show_rows(wanted);
+	if (wanted)
+		return 0;
 
-	for (i = 1; i < argc; i++)
+	for (i = optind; i < argc; i++)
 		most = fmax(most, atoi(argv[i]));
 	if (most > MAX_PROBES)
 		die("%u probes, at most %u", most, MAX_PROBES);
 	find_targets(most);
 	attach_and_detach(10, false); /* warms up */
-	for (i = 1; i < argc; i++)
+	for (i = optind; i < argc; i++)
 		attach_and_detach(atoi(argv[i]), true);
 	show_waits(10);
 	return 0;

@@ -6,12 +6,14 @@
 #define _LINUX_BPF_EVENTS_H
 
 #include <linux/bpf.h>
+#include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 #include <linux/rcupdate_trace.h>
 #include <linux/trace_events.h>
 
+struct bpf_attachment;
 struct bpf_event_array;
 struct file;
 struct trace_event_file;
@@ -29,6 +31,8 @@ void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event);
 
 int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog);
 int bpf_kprobe_link_create(const union bpf_attr *attr, struct bpf_prog *prog);
+int bpf_raw_tp_link_create(struct bpf_prog *prog, const char *name, u64 cookie);
+const char *bpf_raw_tp_probe_name(const char *name, char *buf);
 int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
 				 enum bpf_attach_type type);
 int bpf_task_fd_query(const union bpf_attr *attr, union bpf_attr __user *uattr);
@@ -36,6 +40,10 @@ int bpf_task_fd_query(const union bpf_attr *attr, union bpf_attr __user *uattr);
 bool bpf_event_run(const struct bpf_event_array *array, void *ctx);
 void bpf_event_missed(struct trace_event_call *call);
 bool bpf_event_overrides(struct trace_event_call *call);
+
+bool bpf_event_overflow_run(const struct bpf_attachment *att,
+			    struct perf_event *event,
+			    struct perf_sample_data *data, struct pt_regs *regs);
 
 int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
 			 const char *text);
@@ -81,6 +89,31 @@ static __always_inline bool bpf_event_passes(struct trace_event_call *call,
 
 	array = rcu_dereference_sched(call->bpf_array);
 	return likely(!array) || bpf_event_run(array, ctx);
+}
+
+/**
+ * bpf_event_overflow() - put an overflow of a perf event before its BPF program
+ * @event: the perf event; one that was inherited has its parent's program
+ * @data: what perf knows of the sample so far
+ * @regs: the registers of what the overflow interrupted
+ *
+ * Programs on trace events have had their say by now, before the record was
+ * made.
+ *
+ * Context: interrupts disabled; any of task, softirq, hardirq and NMI.
+ * Return: false if there must be no sample, and no signal either, because the
+ * program turned it down or could not run. true otherwise, and where there is
+ * no program.
+ */
+static __always_inline bool bpf_event_overflow(struct perf_event *event,
+					       struct perf_sample_data *data,
+					       struct pt_regs *regs)
+{
+	const struct perf_event *owner = event->parent ?: event;
+	const struct bpf_attachment *att = rcu_dereference_sched(owner->bpf);
+
+	return likely(!att) || event->tp_event ||
+	       bpf_event_overflow_run(att, event, data, regs);
 }
 
 /**
@@ -139,6 +172,17 @@ static inline int bpf_kprobe_link_create(const union bpf_attr *attr,
 	return -EINVAL;
 }
 
+static inline int bpf_raw_tp_link_create(struct bpf_prog *prog, const char *name,
+					 u64 cookie)
+{
+	return -ENOENT;
+}
+
+static inline const char *bpf_raw_tp_probe_name(const char *name, char *buf)
+{
+	return ERR_PTR(-EINVAL);
+}
+
 static inline int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
 					       enum bpf_attach_type type)
 {
@@ -152,6 +196,13 @@ static inline int bpf_task_fd_query(const union bpf_attr *attr,
 }
 
 static inline bool bpf_event_passes(struct trace_event_call *call, void *ctx)
+{
+	return true;
+}
+
+static inline bool bpf_event_overflow(struct perf_event *event,
+				      struct perf_sample_data *data,
+				      struct pt_regs *regs)
 {
 	return true;
 }

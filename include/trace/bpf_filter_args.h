@@ -59,6 +59,8 @@
 	  __bpf_u64(e), __bpf_u64(f), __bpf_u64(g), __bpf_u64(h), \
 	  __bpf_u64(i), __bpf_u64(j), __bpf_u64(k), __bpf_u64(l) }
 
+#define __bpf_args(...)	CONCATENATE(__bpf_args_, COUNT_ARGS(__VA_ARGS__))(__VA_ARGS__)
+
 #define __bpf_filter_passes(file, ...)					\
 ({									\
 	struct trace_event_file *__file = (file);			\
@@ -66,7 +68,7 @@
 									\
 	if (__file->flags & EVENT_FILE_FL_BPF_FILTER) {			\
 		u64 __bpf_args[BPF_EVENT_FILTER_ARGS] =			\
-			CONCATENATE(__bpf_args_, COUNT_ARGS(__VA_ARGS__))(__VA_ARGS__); \
+			__bpf_args(__VA_ARGS__);			\
 									\
 		__passes = bpf_event_filter_run(__file, __bpf_args);	\
 	}								\

@@ -14,8 +14,15 @@
  *					    prog, stats,    v
  *					    event ------> bpf_paused
  *
+ * While a kprobe event has one program and nothing else to do, trace_probe_event
+ * has a pointer to the attachment, too, by which a hit gets to the program in
+ * one step.
+ *
  * Readers take no lock. Kprobes walk the array with preemption disabled,
  * uprobes as readers of RCU tasks trace. Writers hold bpf_event_mutex.
+ *
+ * A perf event that is not one of a trace event has no array: on overflow it
+ * runs the one program that it owns (bpf_trace_perf_event.c).
  */
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
@@ -60,13 +67,27 @@ static bool array_missed(const struct bpf_event_array *array)
 		if (!bpf_attachment_runs(att))
 			continue;
 		any = true;
-		bpf_prog_inc_misses_counter(att->prog);
-		this_cpu_inc(att->stats->missed);
+		bpf_attachment_missed(att);
 	}
 	return any;
 }
 
 NOKPROBE_SYMBOL(array_missed);
+
+/**
+ * bpf_run_timed() - run a program, with account of how long that takes
+ * @prog: the program
+ * @ctx: its context
+ *
+ * Context: that of bpf_event_run().
+ * Return: what the program returns.
+ */
+u32 bpf_run_timed(const struct bpf_prog *prog, void *ctx)
+{
+	return bpf_prog_run(prog, ctx);
+}
+
+NOKPROBE_SYMBOL(bpf_run_timed);
 
 /**
  * bpf_event_missed() - account a hit that never got to the event's programs
@@ -112,8 +133,9 @@ NOKPROBE_SYMBOL(bpf_event_missed);
  */
 bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
 {
+	struct bpf_attachment * const *slot = array->att;
+	struct bpf_attachment * const *end = slot + array->nr;
 	bool pass = true;
-	u32 i;
 
 	cant_sleep();
 	rcu_read_lock();
@@ -122,14 +144,12 @@ bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
 		goto out;
 	}
 
-	for (i = 0; i < array->nr; i++) {
-		const struct bpf_attachment *att = READ_ONCE(array->att[i]);
+	for (; slot < end; slot++) {
+		const struct bpf_attachment *att = READ_ONCE(*slot);
 
 		if (!bpf_attachment_runs(att))
 			continue;
-		this_cpu_inc(att->stats->hits);
-		__this_cpu_write(bpf_current_hit, &att->hit);
-		if (!bpf_prog_run(att->prog, ctx))
+		if (!bpf_attachment_run(att, ctx))
 			pass = false;
 	}
 	__this_cpu_write(bpf_current_hit, NULL);
@@ -148,6 +168,8 @@ enum attach_error {
 	ATTACH_NO_PROG,
 	ATTACH_WANTS_KPROBE,
 	ATTACH_WANTS_TP,
+	ATTACH_WANTS_PERF_EVENT,
+	ATTACH_NO_CALLCHAIN,
 	ATTACH_PAST_RECORD,
 	ATTACH_IS_MULTI,
 	ATTACH_SLEEPS,
@@ -174,6 +196,11 @@ static struct {
 		"This event takes programs of type BPF_PROG_TYPE_KPROBE" }, WORD_TYPE },
 	[ATTACH_WANTS_TP] = { { -EINVAL,
 		"This event takes programs of type BPF_PROG_TYPE_TRACEPOINT" }, WORD_TYPE },
+	[ATTACH_WANTS_PERF_EVENT] = { { -EINVAL,
+		"This event takes programs of type BPF_PROG_TYPE_PERF_EVENT" }, WORD_TYPE },
+	[ATTACH_NO_CALLCHAIN] = { { -EPROTO,
+		"The program takes stacks; a precise event must sample callchains for it, whole" },
+	  WORD_EVENT },
 	[ATTACH_PAST_RECORD] = { { -EACCES,
 		"The program reads past the end of the event's record, see its format" },
 	  WORD_FD },
@@ -295,6 +322,12 @@ static int attach_failed(const struct attach_request *req, enum attach_error err
 			  req->prog_fd, *type ? " " : "", type);
 }
 
+static struct bpf_attachment *event_attachment(const struct perf_event *event)
+{
+	return rcu_dereference_protected(event->bpf,
+					 lockdep_is_held(&bpf_event_mutex));
+}
+
 static struct bpf_event_array *event_array(const struct trace_event_call *call)
 {
 	return rcu_dereference_protected(call->bpf_array,
@@ -345,12 +378,49 @@ static void free_array(struct rcu_head *rcu)
 	kfree(container_of(rcu, struct bpf_event_array, rcu));
 }
 
+/*
+ * If all that hits of a kprobe event are for is to run one program, point to
+ * it. One that overrides return values does not count: whoever runs it has to
+ * look at the registers afterwards.
+ */
+static void event_find_sole(struct trace_event_call *call)
+{
+	const struct bpf_event_array *array = event_array(call);
+	struct bpf_attachment *sole = NULL;
+	struct trace_probe_event *event;
+
+	if (!(call->flags & TRACE_EVENT_FL_KPROBE))
+		return;
+
+	event = container_of(call, struct trace_probe_event, call);
+	if (array && array->nr == 1 && !array->att[0]->prog->kprobe_override &&
+	    !(READ_ONCE(event->flags) & TP_FLAG_TRACE))
+		sole = array->att[0];
+	rcu_assign_pointer(event->sole, sole);
+}
+
+/**
+ * bpf_event_find_sole() - look again who wants the hits of a kprobe event
+ * @call: the event, whose flags say that tracing of it has begun or ceased
+ *
+ * Hits that are under way may still be handled as before.
+ *
+ * Context: process.
+ */
+void bpf_event_find_sole(struct trace_event_call *call)
+{
+	guard(mutex)(&bpf_event_mutex);
+
+	event_find_sole(call);
+}
+
 static void event_set_array(struct trace_event_call *call,
 			    struct bpf_event_array *new)
 {
 	struct bpf_event_array *old = event_array(call);
 
 	rcu_assign_pointer(call->bpf_array, new);
+	event_find_sole(call);
 	if (!old)
 		return;
 	if (call->flags & TRACE_EVENT_FL_UPROBE)
@@ -405,7 +475,7 @@ static int event_attach(const struct attach_request *req)
 	guard(mutex)(&bpf_event_mutex);
 
 	old = event_array(event->tp_event);
-	if (event->bpf)
+	if (event_attachment(event))
 		return attach_failed(req, ATTACH_FD_TAKEN);
 	if (array_has_prog(old, req->prog))
 		return attach_failed(req, ATTACH_TWICE);
@@ -422,8 +492,23 @@ static int event_attach(const struct attach_request *req)
 		return PTR_ERR(new);
 	}
 
-	event->bpf = att;
+	rcu_assign_pointer(event->bpf, att);
 	event_set_array(event->tp_event, new);
+	return 0;
+}
+
+static int overflow_attach(const struct attach_request *req)
+{
+	struct bpf_attachment *att;
+
+	guard(mutex)(&bpf_event_mutex);
+
+	if (event_attachment(req->event))
+		return attach_failed(req, ATTACH_FD_TAKEN);
+	att = attachment_new(req);
+	if (!att)
+		return -ENOMEM;
+	rcu_assign_pointer(req->event->bpf, att);
 	return 0;
 }
 
@@ -454,8 +539,9 @@ static u32 record_size(struct trace_event_call *call)
 /* Can this event run programs at all? */
 static bool event_runs_progs(const struct perf_event *event)
 {
-	return event->tp_event && (event->tp_event->flags & TRACE_EVENT_FL_UKPROBE ||
-				   event_has_record(event->tp_event));
+	const struct trace_event_call *call = event->tp_event;
+
+	return !call || call->flags & TRACE_EVENT_FL_UKPROBE || event_has_record(call);
 }
 
 static bool event_allows_override(struct trace_event_call *call)
@@ -497,11 +583,34 @@ static int attach_override(const struct attach_request *req)
 	return event_attach(req);
 }
 
+/*
+ * The registers of a precise event are from another moment than the stack. Only
+ * what the PMU's driver sampled can be trusted.
+ */
+static bool event_can_unwind(const struct perf_event_attr *attr)
+{
+	return !attr->precise_ip ||
+	       (attr->sample_type & PERF_SAMPLE_CALLCHAIN &&
+		!attr->exclude_callchain_kernel && !attr->exclude_callchain_user);
+}
+
+static int attach_overflow_prog(const struct attach_request *req)
+{
+	if (req->prog->type != BPF_PROG_TYPE_PERF_EVENT)
+		return attach_failed(req, ATTACH_WANTS_PERF_EVENT);
+	if (req->prog->call_get_stack && !event_can_unwind(&req->event->attr))
+		return attach_failed(req, ATTACH_NO_CALLCHAIN);
+	return overflow_attach(req);
+}
+
 /* Of a kind of program and a kind of event: do they fit together? */
 static int attach_prog(const struct attach_request *req)
 {
 	struct trace_event_call *call = req->event->tp_event;
 	const struct bpf_prog *prog = req->prog;
+
+	if (!call)
+		return attach_overflow_prog(req);
 
 	if (event_has_record(call)) {
 		if (prog->type != BPF_PROG_TYPE_TRACEPOINT)
@@ -521,7 +630,7 @@ static int attach_prog(const struct attach_request *req)
 }
 
 /**
- * bpf_event_attach() - make a program one of those that a trace event runs
+ * bpf_event_attach() - make a program one of those that an event runs
  * @event: the perf event that is going to own the attachment
  * @prog_fd: the descriptor the program came by, for the error_log
  * @prog: the program; the attachment takes a reference of its own
@@ -534,6 +643,8 @@ static int attach_prog(const struct attach_request *req)
  * * -EINVAL: the event cannot run programs, or not this one
  * * -EEXIST: the perf event has a program, or the trace event has this one
  * * -E2BIG: the trace event has BPF_EVENT_MAX_PROGS programs
+ * * -EACCES: the program reads past the end of the event's record
+ * * -EPROTO: the program takes stacks that the event does not have
  * * -ENOMEM
  */
 int bpf_event_attach(struct perf_event *event, int prog_fd, struct bpf_prog *prog,
@@ -594,13 +705,38 @@ int bpf_event_set_prog(struct perf_event *event, u32 prog_fd)
 	return err;
 }
 
-/* Whoever still sees an attachment that was taken out of its event's array. */
+/*
+ * Whoever still sees an attachment that its event has lost.
+ *
+ * But for uprobes, what runs programs has preemption disabled. The grace period is
+ * an expedited one, since those who detach many probes close one after another. It
+ * interrupts each CPU that is not idle, once; disarming a probe, which is next,
+ * interrupts them all, several times.
+ */
 static void wait_for_readers(const struct trace_event_call *call)
 {
-	if (call->flags & TRACE_EVENT_FL_UPROBE)
+	if (call && call->flags & TRACE_EVENT_FL_UPROBE)
 		uprobe_unregister_sync();
 	else
-		synchronize_rcu();
+		synchronize_rcu_expedited();
+}
+
+static void array_drop(struct trace_event_call *call,
+		       const struct bpf_attachment *leaving)
+{
+	struct bpf_event_array *array = event_array(call), *next;
+	u32 i;
+
+	next = array_next(array, leaving, NULL);
+	if (!IS_ERR(next)) {
+		event_set_array(call, next);
+		return;
+	}
+
+	/* Leaving needs no memory, only tidying up does. */
+	for (i = 0; array->att[i] != leaving; i++)
+		;
+	WRITE_ONCE(array->att[i], NULL);
 }
 
 /**
@@ -614,25 +750,16 @@ static void wait_for_readers(const struct trace_event_call *call)
  */
 void bpf_event_release(struct perf_event *event)
 {
-	struct bpf_attachment *att = event->bpf;
-	struct bpf_event_array *array, *next;
-	u32 i;
+	struct bpf_attachment *att;
 
-	if (!att)
+	if (!rcu_access_pointer(event->bpf))
 		return;
 
 	scoped_guard(mutex, &bpf_event_mutex) {
-		array = event_array(event->tp_event);
-		next = array_next(array, att, NULL);
-		if (!IS_ERR(next)) {
-			event_set_array(event->tp_event, next);
-		} else {
-			/* Leaving needs no memory, only tidying up does. */
-			for (i = 0; array->att[i] != att; i++)
-				;
-			WRITE_ONCE(array->att[i], NULL);
-		}
-		event->bpf = NULL;
+		att = event_attachment(event);
+		if (event->tp_event)
+			array_drop(event->tp_event, att);
+		RCU_INIT_POINTER(event->bpf, NULL);
 	}
 
 	wait_for_readers(event->tp_event);
@@ -649,7 +776,7 @@ void bpf_event_release(struct perf_event *event)
  * Context: process, with the event's ctx->mutex held.
  * Return: 0, or
  * * -EPERM: no CAP_PERFMON
- * * -EINVAL: the event cannot run programs
+ * * -EINVAL: the event is not a trace event, or one that cannot run programs
  * * -E2BIG: ids_len is over BPF_EVENT_MAX_PROGS
  * * -ENOSPC: ids_len is not 0 but too small; as many ids as fit were written
  * * -EFAULT
@@ -663,7 +790,7 @@ int bpf_event_query(struct perf_event *event,
 
 	if (!perfmon_capable())
 		return -EPERM;
-	if (!event_runs_progs(event))
+	if (!event->tp_event || !event_runs_progs(event))
 		return -EINVAL;
 	if (get_user(len, &uquery->ids_len))
 		return -EFAULT;
@@ -705,7 +832,7 @@ bpf_stats_sum(const struct bpf_attachment_stats __percpu *stats)
 
 /**
  * bpf_event_target() - what does an event probe?
- * @event: a perf event that can run programs
+ * @event: a perf event of a trace event that can run programs
  * @target: is filled in
  *
  * Context: process.
@@ -735,9 +862,12 @@ int bpf_event_target(struct perf_event *event, struct trace_probe_target *target
  */
 u32 bpf_event_prog_id(struct perf_event *event)
 {
+	const struct bpf_attachment *att;
+
 	guard(mutex)(&bpf_event_mutex);
 
-	return event->bpf ? event->bpf->prog->aux->id : 0;
+	att = event_attachment(event);
+	return att ? att->prog->aux->id : 0;
 }
 
 /**
@@ -754,7 +884,7 @@ void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event)
 
 	guard(mutex)(&bpf_event_mutex);
 
-	att = event->bpf;
+	att = event_attachment(event);
 	if (!att)
 		return;
 
@@ -832,6 +962,8 @@ bpf_tracing_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
 		return &bpf_task_storage_delete_recur_proto;
 	case BPF_FUNC_find_vma:
 		return &bpf_find_vma_proto;
+	case BPF_FUNC_get_func_ip: /* the verifier knows who has one */
+		return &bpf_get_func_ip_proto_tracing;
 	case BPF_FUNC_get_task_stack:
 		return prog->sleepable ? &bpf_get_task_stack_sleepable_proto :
 					 &bpf_get_task_stack_proto;

@@ -6,9 +6,13 @@
 #define _KERNEL_TRACE_BPF_TRACE_H
 
 #include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/jump_label.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
+#include <linux/rcupdate.h>
 
+struct trace_event_call;
 struct trace_probe_target;
 
 /*
@@ -52,11 +56,81 @@ struct bpf_event_array {
 struct bpf_attachment_stats
 bpf_stats_sum(const struct bpf_attachment_stats __percpu *stats);
 
+#ifdef CONFIG_BPF_EVENTS
 static __always_inline bool
 bpf_attachment_runs(const struct bpf_attachment *att)
 {
 	return att && !READ_ONCE(att->event->bpf_paused);
 }
+
+u32 bpf_run_timed(const struct bpf_prog *prog, void *ctx);
+
+/* bpf_prog_run(), with what is seldom needed out of the way */
+static __always_inline u32 bpf_run_quickly(const struct bpf_prog *prog, void *ctx)
+{
+	cant_migrate();
+	if (static_branch_unlikely(&bpf_stats_enabled_key))
+		return bpf_run_timed(prog, ctx);
+	return bpf_dispatcher_nop_func(ctx, prog->insnsi, prog->bpf_func);
+}
+
+/* Under bpf_prog_active; the caller clears bpf_current_hit in the end. */
+static __always_inline u32
+bpf_attachment_run(const struct bpf_attachment *att, void *ctx)
+{
+	this_cpu_inc(att->stats->hits);
+	__this_cpu_write(bpf_current_hit, &att->hit);
+	return bpf_run_quickly(att->prog, ctx);
+}
+
+/* Inlined: it is called where there must be no kprobes. */
+static __always_inline void
+bpf_attachment_missed(const struct bpf_attachment *att)
+{
+	bpf_prog_inc_misses_counter(att->prog);
+	this_cpu_inc(att->stats->missed);
+}
+
+void bpf_event_find_sole(struct trace_event_call *call);
+
+/**
+ * bpf_event_run_sole() - run the program of an event that has one
+ * @att: the event's only attachment, read in the same RCU-sched section
+ * @ctx: what the program gets as context
+ * @pass: if the program ran: whether it returned non-zero
+ *
+ * bpf_event_run() for the usual case. Contexts, guards and accounting are the
+ * same, and so are the reasons why they suffice. If bpf_prog_active is 0 here,
+ * it stays so until it is set: whatever interrupts puts it back.
+ *
+ * Return: whether the program ran. If not, nothing has happened, and the hit
+ * is one for bpf_event_run().
+ */
+static __always_inline bool
+bpf_event_run_sole(const struct bpf_attachment *att, void *ctx, bool *pass)
+{
+	if (unlikely(__this_cpu_read(bpf_prog_active)) ||
+	    unlikely(READ_ONCE(att->event->bpf_paused)))
+		return false;
+
+	cant_sleep();
+	rcu_read_lock();
+	__this_cpu_write(bpf_prog_active, 1);
+	*pass = bpf_attachment_run(att, ctx);
+	__this_cpu_write(bpf_current_hit, NULL);
+	__this_cpu_write(bpf_prog_active, 0);
+	rcu_read_unlock();
+	return true;
+}
+#else
+static inline void bpf_event_find_sole(struct trace_event_call *call) { }
+
+static inline bool
+bpf_event_run_sole(const struct bpf_attachment *att, void *ctx, bool *pass)
+{
+	return false;
+}
+#endif
 
 static inline bool is_multi_attach_type(enum bpf_attach_type type)
 {
@@ -81,6 +155,52 @@ int bpf_event_attach(struct perf_event *event, int prog_fd, struct bpf_prog *pro
 
 u32 bpf_event_prog_id(struct perf_event *event);
 int bpf_event_target(struct perf_event *event, struct trace_probe_target *target);
+
+/*
+ * bpf_trace_raw_tp.c: programs that get the arguments of a tracepoint
+ */
+
+/**
+ * bpf_args_prog_run() - run a program on a tracepoint's arguments
+ * @prog: the program
+ * @cookie: what bpf_get_attach_cookie() returns meanwhile
+ * @stats: of the attachment
+ * @args: the arguments
+ *
+ * These programs have no lock in common with what is below them but those of
+ * maps, which have guards of their own, as for other tracing programs. So only
+ * a program that comes on top of itself is turned away, and counted as missed.
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ * Return: what the program returns, 0 if it was turned away.
+ */
+static __always_inline u32
+bpf_args_prog_run(const struct bpf_prog *prog, u64 cookie,
+		  struct bpf_attachment_stats __percpu *stats, u64 *args)
+{
+	struct bpf_trace_run_ctx run_ctx = { .bpf_cookie = cookie };
+	struct bpf_run_ctx *old;
+	u32 ret = 0;
+
+	rcu_read_lock();
+	if (likely(this_cpu_inc_return(*prog->active) == 1)) {
+		this_cpu_inc(stats->hits);
+		old = bpf_set_run_ctx(&run_ctx.run_ctx);
+		ret = bpf_prog_run(prog, args);
+		bpf_reset_run_ctx(old);
+	} else {
+		bpf_prog_inc_misses_counter((struct bpf_prog *)prog);
+		this_cpu_inc(stats->missed);
+	}
+	this_cpu_dec(*prog->active);
+	rcu_read_unlock();
+	return ret;
+}
+
+const struct bpf_func_proto *
+bpf_raw_tp_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog);
+
+const char *bpf_raw_tp_link_name(const struct bpf_link *link);
 
 /* bpf_trace_link.c */
 int bpf_copy_name(u64 uptr, u32 *ulen, const char *name);
@@ -130,6 +250,8 @@ u32 bpf_uprobe_prog_run(const struct bpf_prog *prog, u64 cookie,
 /* bpf_trace_hit.c: the hit itself */
 const struct bpf_func_proto *bpf_hit_func_proto(enum bpf_func_id func_id);
 
+extern const struct bpf_func_proto bpf_get_attach_cookie_proto_tracing;
+
 #ifdef CONFIG_X86_KERNEL_IBT
 unsigned long bpf_func_start(unsigned long ip);
 #else
@@ -165,6 +287,29 @@ const struct bpf_func_proto *bpf_perf_func_proto(enum bpf_func_id func_id);
 
 extern const struct bpf_func_proto bpf_perf_event_output_proto;
 u64 bpf_perf_event_output(u64 regs, u64 map, u64 flags, u64 data, u64 size);
+
+/* bpf_trace_tracing.c: the function of a trampoline */
+extern const struct bpf_func_proto bpf_get_func_ip_proto_tracing;
+
+/* bpf_trace_printk.c: into the seq_file of an iterator */
+extern const struct bpf_func_proto bpf_seq_printf_proto;
+extern const struct bpf_func_proto bpf_seq_write_proto;
+extern const struct bpf_func_proto bpf_seq_printf_btf_proto;
+
+/* net/core/filter.c */
+extern const struct bpf_func_proto bpf_skb_output_proto;
+extern const struct bpf_func_proto bpf_xdp_output_proto;
+extern const struct bpf_func_proto bpf_xdp_get_buff_len_trace_proto;
+
+/* bpf_trace_keys.c: kfuncs, for programs only */
+struct bpf_key *bpf_lookup_user_key(u32 serial, u64 flags);
+struct bpf_key *bpf_lookup_system_key(u64 id);
+void bpf_key_put(struct bpf_key *bkey);
+int bpf_verify_pkcs7_signature(struct bpf_dynptr *data_p, struct bpf_dynptr *sig_p,
+			       struct bpf_key *trusted_keyring);
+
+/* bpf_trace_tp.c: to a ring, for contexts that begin with a pointer to registers */
+extern const struct bpf_func_proto bpf_perf_event_output_proto_tp;
 
 /* kernel/bpf/stackmap.c */
 u64 bpf_get_stackid(u64 regs, u64 map, u64 flags, u64 r4, u64 r5);

@@ -58,32 +58,17 @@ NOKPROBE_SYMBOL(filter_missed);
  * @file: the event in its instance
  * @args: the arguments
  *
- * These programs have no lock in common with what is below them but those of
- * maps, which have guards of their own, as for other tracing programs. So only
- * a program that comes on top of itself is turned away, and counted as missed.
- *
  * Context: preemption disabled; any of task, softirq, hardirq and NMI.
  * Return: false if the event is not to be recorded.
  */
 bool bpf_event_filter_run(struct trace_event_file *file, u64 *args)
 {
 	const struct bpf_event_filter *filter;
-	bool pass = false;
 
 	cant_sleep();
 	guard(rcu)();
 	filter = rcu_dereference(file->bpf_filter);
-	if (!filter)
-		return true;
-
-	if (likely(this_cpu_inc_return(*filter->prog->active) == 1)) {
-		this_cpu_inc(filter->stats->hits);
-		pass = bpf_prog_run(filter->prog, args);
-	} else {
-		filter_missed(filter);
-	}
-	this_cpu_dec(*filter->prog->active);
-	return pass;
+	return !filter || bpf_args_prog_run(filter->prog, 0, filter->stats, args);
 }
 EXPORT_SYMBOL_GPL(bpf_event_filter_run);
 

@@ -53,8 +53,22 @@ BPF_CALL_1(bpf_get_func_ip_kprobe, void *, ctx)
 	return this_hit()->func_ip ?: kprobe_func();
 }
 
+/* Of a program on a tracepoint or a trampoline, or in a test run. */
+BPF_CALL_1(bpf_get_attach_cookie_tracing, void *, ctx)
+{
+	return container_of(current->bpf_ctx, struct bpf_trace_run_ctx,
+			    run_ctx)->bpf_cookie;
+}
+
 static const struct bpf_func_proto bpf_get_attach_cookie_proto_kprobe = {
 	.func		= bpf_get_attach_cookie_kprobe,
+	.gpl_only	= false,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_PTR_TO_CTX,
+};
+
+const struct bpf_func_proto bpf_get_attach_cookie_proto_tracing = {
+	.func		= bpf_get_attach_cookie_tracing,
 	.gpl_only	= false,
 	.ret_type	= RET_INTEGER,
 	.arg1_type	= ARG_PTR_TO_CTX,

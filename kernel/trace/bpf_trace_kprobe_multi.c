@@ -82,16 +82,22 @@ static int site_cmp(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static u64 site_cookie(const struct bpf_kprobe_multi_link *link, unsigned long addr)
+static noinline u64 find_cookie(const struct bpf_kprobe_multi_link *link, unsigned long addr)
 {
 	const struct kprobe_multi_site key = { .addr = addr };
 	const struct kprobe_multi_site *site;
 
-	if (!link->has_cookies)
-		return 0;
 	/* not bsearch(), which may be one of the functions */
 	site = __inline_bsearch(&key, link->sites, link->nr_sites, sizeof(key), site_cmp);
 	return site ? site->cookie : 0;
+}
+
+NOKPROBE_SYMBOL(find_cookie);
+
+static __always_inline u64
+site_cookie(const struct bpf_kprobe_multi_link *link, unsigned long addr)
+{
+	return link->has_cookies ? find_cookie(link, addr) : 0;
 }
 
 static void count_miss(struct bpf_kprobe_multi_link *link)
@@ -108,57 +114,64 @@ NOKPROBE_SYMBOL(count_miss);
  *
  * Return: what the program returns, or -EBUSY if it missed the hit.
  */
-static int run_prog(struct bpf_kprobe_multi_link *link, unsigned long ip,
-		    struct pt_regs *regs, bool is_return, void *session_cookie)
+static __always_inline int
+run_prog(struct bpf_kprobe_multi_link *link, unsigned long ip, struct pt_regs *regs,
+	 bool is_return, void *session_cookie)
 {
-	struct bpf_prog *prog = link->link.prog;
-	struct kprobe_session_hit hit;
-	int ret = -EBUSY;
+	unsigned long func_ip = bpf_func_start(ip);
+	struct kprobe_session_hit hit = {
+		.hit.func_ip = func_ip,
+		.hit.cookie = site_cookie(link, func_ip),
+		.is_return = is_return,
+		.cookie = session_cookie,
+	};
+	int ret;
 
 	cant_sleep();
 	rcu_read_lock();
-	if (unlikely(__this_cpu_inc_return(bpf_prog_active) != 1)) {
+	if (unlikely(__this_cpu_read(bpf_prog_active))) {
 		count_miss(link);
-		goto out;
+		rcu_read_unlock();
+		return -EBUSY;
 	}
 
-	hit.hit.func_ip = bpf_func_start(ip);
-	hit.hit.cookie = site_cookie(link, hit.hit.func_ip);
-	hit.is_return = is_return;
-	hit.cookie = session_cookie;
-
+	__this_cpu_write(bpf_prog_active, 1);
 	this_cpu_inc(link->stats->hits);
 	__this_cpu_write(bpf_current_hit, &hit.hit);
-	ret = bpf_prog_run(prog, regs);
+	ret = bpf_run_quickly(link->link.prog, regs);
 	__this_cpu_write(bpf_current_hit, NULL);
-out:
-	__this_cpu_dec(bpf_prog_active);
+	__this_cpu_write(bpf_prog_active, 0);
 	rcu_read_unlock();
 	return ret;
 }
 
-NOKPROBE_SYMBOL(run_prog);
+static int multi_entry(struct fprobe *fp, unsigned long entry_ip,
+		       unsigned long ret_ip, struct pt_regs *regs, void *data)
+{
+	return run_prog(fprobe_link(fp), entry_ip, regs, false, NULL);
+}
+
+NOKPROBE_SYMBOL(multi_entry);
 
 /*
  * Fprobe leaves out the return of a call for which this is not 0. That is for
  * the program of a session to decide. One that missed the entry does not get to
  * see the return alone, so it misses both.
  */
-static int multi_entry(struct fprobe *fp, unsigned long entry_ip,
-		       unsigned long ret_ip, struct pt_regs *regs, void *data)
+static int session_entry(struct fprobe *fp, unsigned long entry_ip,
+			 unsigned long ret_ip, struct pt_regs *regs, void *data)
 {
 	struct bpf_kprobe_multi_link *link = fprobe_link(fp);
 	int ret;
 
-	if (data)
-		*(u64 *)data = 0;
+	*(u64 *)data = 0;
 	ret = run_prog(link, entry_ip, regs, false, data);
-	if (unlikely(data && ret == -EBUSY))
+	if (unlikely(ret == -EBUSY))
 		count_miss(link);
 	return ret;
 }
 
-NOKPROBE_SYMBOL(multi_entry);
+NOKPROBE_SYMBOL(session_entry);
 
 static void multi_return(struct fprobe *fp, unsigned long entry_ip,
 			 unsigned long ret_ip, struct pt_regs *regs, void *data)
@@ -492,7 +505,7 @@ static int register_sites(struct bpf_kprobe_multi_link *link)
 	int err;
 
 	if (!(link->flags & BPF_F_KPROBE_MULTI_RETURN))
-		link->fp.entry_handler = multi_entry;
+		link->fp.entry_handler = is_session(link) ? session_entry : multi_entry;
 	if (is_session(link) || link->flags & BPF_F_KPROBE_MULTI_RETURN)
 		link->fp.exit_handler = multi_return;
 	if (is_session(link))

@@ -79,10 +79,9 @@ int bpf_copy_name(u64 uptr, u32 *ulen, const char *name)
 	return -ENOSPC;
 }
 
-static int perf_link_fill_info(const struct bpf_link *link, struct bpf_link_info *info)
+static int fill_trace_event_info(struct perf_event *event, u64 cookie,
+				 struct bpf_link_info *info)
 {
-	struct perf_event *event = link_event(link);
-	u64 cookie = perf_link(link)->cookie;
 	struct trace_probe_target target;
 	int err;
 
@@ -114,6 +113,21 @@ static int perf_link_fill_info(const struct bpf_link *link, struct bpf_link_info
 	}
 	kfree(target.name);
 	return err;
+}
+
+static int perf_link_fill_info(const struct bpf_link *link, struct bpf_link_info *info)
+{
+	struct perf_event *event = link_event(link);
+	u64 cookie = perf_link(link)->cookie;
+
+	if (event->tp_event)
+		return fill_trace_event_info(event, cookie, info);
+
+	info->perf_event.type = BPF_PERF_EVENT_EVENT;
+	info->perf_event.event.type = event->attr.type;
+	info->perf_event.event.config = event->attr.config;
+	info->perf_event.event.cookie = cookie;
+	return 0;
 }
 
 static const struct bpf_link_ops perf_link_ops = {

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BPF helpers that print: a line into the trace, a typed object into a buffer.
+ * BPF helpers that print: a line into the trace, a typed object into a buffer,
+ * both of these and plain bytes into the seq_file of an iterator.
  */
 #include <linux/bpf.h>
 #include <linux/btf.h>
+#include <linux/btf_ids.h>
 #include <linux/filter.h>
+#include <linux/seq_file.h>
 #include <linux/string.h>
 #include <linux/trace_events.h>
+
+#include "bpf_trace.h"
 
 #define CREATE_TRACE_POINTS
 #include "bpf_trace_printk.h"
@@ -69,19 +74,27 @@ static const struct bpf_func_proto bpf_trace_vprintk_proto = {
 
 #define BTF_F_ALL	(BTF_F_COMPACT | BTF_F_NONAME | BTF_F_PTR_RAW | BTF_F_ZERO)
 
-BPF_CALL_5(bpf_snprintf_btf, char *, str, u32, str_size, struct btf_ptr *, ptr,
-	   u32, btf_ptr_size, u64, flags)
+/* Return: the BTF that has the type of the object, or an error. */
+static const struct btf *object_btf(const struct btf_ptr *ptr, u32 size, u64 flags)
 {
 	const struct btf *btf;
 
-	if (btf_ptr_size != sizeof(*ptr) || !ptr->type_id || flags & ~BTF_F_ALL)
-		return -EINVAL;
+	if (size != sizeof(*ptr) || !ptr->type_id || flags & ~BTF_F_ALL)
+		return ERR_PTR(-EINVAL);
 
 	btf = bpf_get_btf_vmlinux();
 	if (IS_ERR_OR_NULL(btf))
-		return btf ? PTR_ERR(btf) : -EINVAL;
-	if (!btf_type_by_id(btf, ptr->type_id))
-		return -ENOENT;
+		return btf ?: ERR_PTR(-EINVAL);
+	return btf_type_by_id(btf, ptr->type_id) ? btf : ERR_PTR(-ENOENT);
+}
+
+BPF_CALL_5(bpf_snprintf_btf, char *, str, u32, str_size, struct btf_ptr *, ptr,
+	   u32, btf_ptr_size, u64, flags)
+{
+	const struct btf *btf = object_btf(ptr, btf_ptr_size, flags);
+
+	if (IS_ERR(btf))
+		return PTR_ERR(btf);
 	return btf_type_snprintf_show(btf, ptr->type_id, ptr->ptr, str, str_size, flags);
 }
 
@@ -94,6 +107,77 @@ const struct bpf_func_proto bpf_snprintf_btf_proto = {
 	.arg3_type	= ARG_PTR_TO_MEM | MEM_RDONLY,
 	.arg4_type	= ARG_CONST_SIZE,
 	.arg5_type	= ARG_ANYTHING,
+};
+
+BPF_CALL_5(bpf_seq_printf, struct seq_file *, m, char *, fmt, u32, fmt_size,
+	   const u64 *, args, u32, args_size)
+{
+	struct bpf_bprintf_data data = {
+		.get_bin_args = true,
+	};
+	u32 nr_args = args_size / sizeof(*args);
+	int err;
+
+	if (args_size % sizeof(*args) || nr_args > MAX_BPRINTF_VARARGS ||
+	    (nr_args && !args))
+		return -EINVAL;
+
+	err = bpf_bprintf_prepare(fmt, fmt_size, args, nr_args, &data);
+	if (err < 0)
+		return err;
+	seq_bprintf(m, fmt, data.bin_args);
+	bpf_bprintf_cleanup(&data);
+	return seq_has_overflowed(m) ? -EOVERFLOW : 0;
+}
+
+BPF_CALL_3(bpf_seq_write, struct seq_file *, m, const void *, data, u32, size)
+{
+	return seq_write(m, data, size) ? -EOVERFLOW : 0;
+}
+
+BPF_CALL_4(bpf_seq_printf_btf, struct seq_file *, m, struct btf_ptr *, ptr,
+	   u32, btf_ptr_size, u64, flags)
+{
+	const struct btf *btf = object_btf(ptr, btf_ptr_size, flags);
+
+	if (IS_ERR(btf))
+		return PTR_ERR(btf);
+	return btf_type_seq_show_flags(btf, ptr->type_id, ptr->ptr, m, flags);
+}
+
+BTF_ID_LIST_SINGLE(seq_file_btf_ids, struct, seq_file)
+
+const struct bpf_func_proto bpf_seq_printf_proto = {
+	.func		= bpf_seq_printf,
+	.gpl_only	= true,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_PTR_TO_BTF_ID,
+	.arg1_btf_id	= &seq_file_btf_ids[0],
+	.arg2_type	= ARG_PTR_TO_MEM | MEM_RDONLY,
+	.arg3_type	= ARG_CONST_SIZE,
+	.arg4_type	= ARG_PTR_TO_MEM | PTR_MAYBE_NULL | MEM_RDONLY,
+	.arg5_type	= ARG_CONST_SIZE_OR_ZERO,
+};
+
+const struct bpf_func_proto bpf_seq_write_proto = {
+	.func		= bpf_seq_write,
+	.gpl_only	= true,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_PTR_TO_BTF_ID,
+	.arg1_btf_id	= &seq_file_btf_ids[0],
+	.arg2_type	= ARG_PTR_TO_MEM | MEM_RDONLY,
+	.arg3_type	= ARG_CONST_SIZE_OR_ZERO,
+};
+
+const struct bpf_func_proto bpf_seq_printf_btf_proto = {
+	.func		= bpf_seq_printf_btf,
+	.gpl_only	= true,
+	.ret_type	= RET_INTEGER,
+	.arg1_type	= ARG_PTR_TO_BTF_ID,
+	.arg1_btf_id	= &seq_file_btf_ids[0],
+	.arg2_type	= ARG_PTR_TO_MEM | MEM_RDONLY,
+	.arg3_type	= ARG_CONST_SIZE_OR_ZERO,
+	.arg4_type	= ARG_ANYTHING,
 };
 
 /* A program that prints wants to be seen, so its being loaded turns the event on. */

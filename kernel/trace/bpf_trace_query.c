@@ -55,6 +55,8 @@ static int query_event(struct perf_event *event, const union bpf_attr *attr,
 	prog_id = bpf_event_prog_id(event);
 	if (!prog_id)
 		return -ENOENT;
+	if (!event->tp_event)
+		return -EOPNOTSUPP; /* there is no probe to tell about */
 
 	err = bpf_event_target(event, &target);
 	if (err)
@@ -63,6 +65,19 @@ static int query_event(struct perf_event *event, const union bpf_attr *attr,
 			 fd_type(event->tp_event, target.is_return), &target);
 	kfree(target.name);
 	return err;
+}
+
+static int query_link(const struct bpf_link *link, const union bpf_attr *attr,
+		      union bpf_attr __user *uattr)
+{
+	const struct trace_probe_target target = {
+		.name = bpf_raw_tp_link_name(link),
+	};
+
+	if (!target.name)
+		return -ENOTSUPP;
+	return put_answer(attr, uattr, link->prog->aux->id, BPF_FD_TYPE_RAW_TRACEPOINT,
+			  &target);
 }
 
 /**
@@ -76,7 +91,8 @@ static int query_event(struct perf_event *event, const union bpf_attr *attr,
  * * -EINVAL: flags, of which there are none
  * * -ENOENT: no such task, or no program on the perf event
  * * -EBADF: the task has no such descriptor
- * * -ENOTSUPP: it is not one of a perf event
+ * * -ENOTSUPP: it is not one of a perf event or of a tracepoint's link
+ * * -EOPNOTSUPP: the perf event is not one of a trace event
  * * -ENOSPC: the name did not fit, everything else was filled in
  * * -EFAULT, -ENOMEM
  */
@@ -102,6 +118,8 @@ int bpf_task_fd_query(const union bpf_attr *attr, union bpf_attr __user *uattr)
 	err = -ENOTSUPP; /* what bpftool takes for an answer */
 	if (perf_event_of_file(file))
 		err = query_event(perf_event_of_file(file), attr, uattr);
+	else if (bpf_link_of_file(file))
+		err = query_link(bpf_link_of_file(file), attr, uattr);
 	fput(file);
 	return err;
 }

@@ -1,16 +1,283 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * BPF_PROG_TYPE_RAW_TRACEPOINT: programs whose context is the array of a
- * tracepoint's arguments, as u64.
+ * tracepoint's arguments, as u64; and its writable kind, for tracepoints whose
+ * first argument points to a buffer that programs may change.
  *
- * They run as filters of trace events, see bpf_trace_filter.c.
+ * They run on links to a tracepoint, from here, or as filters of a trace event,
+ * see bpf_trace_filter.c. Links of typed programs (BPF_TRACE_RAW_TP, see
+ * bpf_trace_tracing.c) are the same.
  */
 #include <linux/bpf.h>
+#include <linux/bpf_events.h>
 #include <linux/bpf_verifier.h>
 #include <linux/filter.h>
+#include <linux/kallsyms.h>
+#include <linux/module.h>
 #include <linux/perf_event.h>
+#include <linux/percpu.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/tracepoint.h>
 
 #include "bpf_trace.h"
+
+extern struct bpf_raw_tp __start__bpf_raw_tp[];
+extern struct bpf_raw_tp __stop__bpf_raw_tp[];
+
+static struct bpf_raw_tp *find(struct bpf_raw_tp *tp, const struct bpf_raw_tp *end,
+			       const char *name)
+{
+	for (; tp < end; tp++) {
+		if (!strcmp(tp->tp->name, name))
+			return tp;
+	}
+	return NULL;
+}
+
+#ifdef CONFIG_MODULES
+struct module_search {
+	const char		*name;
+	struct bpf_raw_tp	*found;
+};
+
+/* Called for each tracepoint of a module, until it goes. */
+static void search_module(struct tracepoint *tracepoint, struct module *mod, void *data)
+{
+	struct module_search *search = data;
+	struct bpf_raw_tp *tp;
+
+	if (search->found || strcmp(tracepoint->name, search->name))
+		return;
+	tp = find(mod->bpf_raw_tps, mod->bpf_raw_tps + mod->num_bpf_raw_tps,
+		  search->name);
+	if (tp && try_module_get(mod))
+		search->found = tp;
+}
+
+static struct bpf_raw_tp *find_in_modules(const char *name)
+{
+	struct module_search search = { .name = name };
+
+	for_each_module_tracepoint(search_module, &search);
+	return search.found;
+}
+#else
+static struct bpf_raw_tp *find_in_modules(const char *name)
+{
+	return NULL;
+}
+#endif
+
+/* Return: the tracepoint, whose module stays until raw_tp_put(), or NULL. */
+static struct bpf_raw_tp *raw_tp_get(const char *name)
+{
+	return find(__start__bpf_raw_tp, __stop__bpf_raw_tp, name) ?:
+	       find_in_modules(name);
+}
+
+static void raw_tp_put(struct bpf_raw_tp *tp)
+{
+	guard(preempt)();
+	module_put(__module_address((unsigned long)tp));
+}
+
+/**
+ * bpf_raw_tp_probe_name() - whose BTF has the names of a tracepoint's arguments
+ * @name: the name of the tracepoint
+ * @buf: KSYM_NAME_LEN bytes for the result
+ *
+ * Context: process.
+ * Return: the name of a function with the arguments of the tracepoint after its
+ * first one; NULL if the function has no name, or -EINVAL if no tracepoint has
+ * that one.
+ */
+const char *bpf_raw_tp_probe_name(const char *name, char *buf)
+{
+	struct bpf_raw_tp *tp = raw_tp_get(name);
+	int err;
+
+	if (!tp)
+		return ERR_PTR(-EINVAL);
+	err = lookup_symbol_name((unsigned long)tp->probe, buf);
+	raw_tp_put(tp);
+	return err ? NULL : buf;
+}
+
+/* A program on a tracepoint. */
+struct raw_tp_link {
+	struct bpf_link				link;
+	struct bpf_raw_tp			*tp;
+	struct bpf_attachment_stats __percpu	*stats;
+	u64					cookie;
+};
+
+static struct raw_tp_link *raw_tp_link(const struct bpf_link *link)
+{
+	return container_of(link, struct raw_tp_link, link);
+}
+
+/**
+ * bpf_raw_tp_run() - run the program of a link
+ * @link: the link, a tracepoint's probe data
+ * @args: the arguments of the tracepoint
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ */
+void bpf_raw_tp_run(void *link, u64 *args)
+{
+	const struct raw_tp_link *this = link;
+
+	cant_sleep();
+	bpf_args_prog_run(this->link.prog, this->cookie, this->stats, args);
+}
+EXPORT_SYMBOL_GPL(bpf_raw_tp_run);
+
+static void raw_tp_link_release(struct bpf_link *link)
+{
+	struct raw_tp_link *this = raw_tp_link(link);
+
+	tracepoint_probe_unregister(this->tp->tp, this->tp->probe, this);
+	raw_tp_put(this->tp);
+}
+
+/* After a grace period: there can be a hit on its way when a link is released. */
+static void raw_tp_link_dealloc(struct bpf_link *link)
+{
+	struct raw_tp_link *this = raw_tp_link(link);
+
+	free_percpu(this->stats);
+	kfree(this);
+}
+
+static void raw_tp_link_show_fdinfo(const struct bpf_link *link, struct seq_file *seq)
+{
+	struct raw_tp_link *this = raw_tp_link(link);
+	struct bpf_attachment_stats sum = bpf_stats_sum(this->stats);
+
+	seq_printf(seq, "tp_name:\t%s\nhits:\t%lu\nmissed:\t%lu\n",
+		   this->tp->tp->name, sum.hits, sum.missed);
+}
+
+static int raw_tp_link_fill_info(const struct bpf_link *link, struct bpf_link_info *info)
+{
+	return bpf_copy_name(info->raw_tracepoint.tp_name,
+			     &info->raw_tracepoint.tp_name_len,
+			     raw_tp_link(link)->tp->tp->name);
+}
+
+static const struct bpf_link_ops raw_tp_link_ops = {
+	.release		= raw_tp_link_release,
+	.dealloc_deferred	= raw_tp_link_dealloc,
+	.show_fdinfo		= raw_tp_link_show_fdinfo,
+	.fill_link_info		= raw_tp_link_fill_info,
+};
+
+/**
+ * bpf_raw_tp_link_name() - which tracepoint is a link attached to?
+ * @link: any link
+ *
+ * Return: its name, or NULL if it is not a link to a tracepoint.
+ */
+const char *bpf_raw_tp_link_name(const struct bpf_link *link)
+{
+	return link->ops == &raw_tp_link_ops ? raw_tp_link(link)->tp->tp->name : NULL;
+}
+
+static struct bpf_refusal no_such_tracepoint = {
+	-ENOENT, "No tracepoint has this name"
+};
+
+static struct bpf_refusal reads_too_many = {
+	-EINVAL, "The program reads more arguments than the tracepoint has"
+};
+
+static struct bpf_refusal writes_too_much = {
+	-EINVAL, "The program reaches past what the tracepoint lets it write"
+};
+
+static int refuse(struct bpf_refusal *why, const char *name)
+{
+	static const char cmd[] = "RAW_TRACEPOINT_OPEN";
+
+	return bpf_refuse(why, sizeof(cmd), "%s %s", cmd, name);
+}
+
+/* Do the program and the tracepoint fit together? */
+static int check_prog(const struct bpf_prog *prog, const struct bpf_raw_tp *tp)
+{
+	if (prog->aux->max_ctx_offset > tp->nr_args * sizeof(u64))
+		return refuse(&reads_too_many, tp->tp->name);
+	if (prog->aux->max_tp_access > tp->writable_size)
+		return refuse(&writes_too_much, tp->tp->name);
+	return 0;
+}
+
+static int attach(struct bpf_prog *prog, struct bpf_raw_tp *tp, u64 cookie)
+{
+	struct bpf_link_primer primer;
+	struct raw_tp_link *this;
+	int err;
+
+	err = check_prog(prog, tp);
+	if (err)
+		return err;
+
+	this = kzalloc(sizeof(*this), GFP_USER);
+	if (!this)
+		return -ENOMEM;
+	this->tp = tp;
+	this->cookie = cookie;
+	this->stats = alloc_percpu(struct bpf_attachment_stats);
+	err = -ENOMEM;
+	if (!this->stats)
+		goto free;
+
+	bpf_link_init(&this->link, BPF_LINK_TYPE_RAW_TRACEPOINT, &raw_tp_link_ops, prog);
+	err = bpf_link_prime(&this->link, &primer);
+	if (err)
+		goto free;
+
+	err = tracepoint_probe_register_may_exist(tp->tp, tp->probe, this);
+	if (err) {
+		bpf_link_cleanup(&primer); /* frees the link */
+		return err;
+	}
+	return bpf_link_settle(&primer);
+free:
+	raw_tp_link_dealloc(&this->link);
+	return err;
+}
+
+/**
+ * bpf_raw_tp_link_create() - attach a program to a tracepoint
+ * @prog: the program, whose reference goes to the link on success
+ * @name: the tracepoint's name
+ * @cookie: what bpf_get_attach_cookie() is to return
+ *
+ * On failure nothing has changed, and tracefs' error_log tells why.
+ *
+ * Context: process.
+ * Return: the descriptor of the link, or
+ * * -ENOENT: no tracepoint has this name
+ * * -EINVAL: the program reads more arguments than there are, or it writes to
+ *   what the tracepoint does not let it write
+ * * -ENOMEM, or what a new descriptor can fail with
+ */
+int bpf_raw_tp_link_create(struct bpf_prog *prog, const char *name, u64 cookie)
+{
+	struct bpf_raw_tp *tp;
+	int ret;
+
+	tp = raw_tp_get(name);
+	if (!tp)
+		return refuse(&no_such_tracepoint, name);
+
+	ret = attach(prog, tp, cookie);
+	if (ret < 0)
+		raw_tp_put(tp);
+	return ret;
+}
 
 /* No registers came with the hit, so take those of the way here. */
 BPF_CALL_5(bpf_perf_event_output_raw_tp, void *, ctx, struct bpf_map *, map,
@@ -67,8 +334,15 @@ static const struct bpf_func_proto bpf_get_stack_proto_raw_tp = {
 	.arg4_type	= ARG_ANYTHING,
 };
 
-static const struct bpf_func_proto *
-raw_tp_prog_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
+/**
+ * bpf_raw_tp_func_proto() - helpers of programs that get a tracepoint's arguments
+ * @func_id: the helper
+ * @prog: the program
+ *
+ * Return: the helper's prototype, or NULL.
+ */
+const struct bpf_func_proto *
+bpf_raw_tp_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
 {
 	switch (func_id) {
 	case BPF_FUNC_perf_event_output:
@@ -77,6 +351,8 @@ raw_tp_prog_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
 		return &bpf_get_stackid_proto_raw_tp;
 	case BPF_FUNC_get_stack:
 		return &bpf_get_stack_proto_raw_tp;
+	case BPF_FUNC_get_attach_cookie:
+		return &bpf_get_attach_cookie_proto_tracing;
 	default:
 		return bpf_tracing_func_proto(func_id, prog);
 	}
@@ -87,14 +363,38 @@ static bool raw_tp_prog_is_valid_access(int off, int size, enum bpf_access_type 
 					const struct bpf_prog *prog,
 					struct bpf_insn_access_aux *info)
 {
-	return type == BPF_READ && off >= 0 && off % size == 0 &&
-	       off + size <= MAX_BPF_FUNC_ARGS * sizeof(u64);
+	return bpf_tracing_ctx_access(off, size, type);
+}
+
+static bool writable_prog_is_valid_access(int off, int size, enum bpf_access_type type,
+					  const struct bpf_prog *prog,
+					  struct bpf_insn_access_aux *info)
+{
+	if (!bpf_tracing_ctx_access(off, size, type))
+		return false;
+	if (off == 0) {
+		if (size != sizeof(u64))
+			return false;
+		info->reg_type = PTR_TO_TP_BUFFER;
+	}
+	return true;
 }
 
 const struct bpf_verifier_ops raw_tracepoint_verifier_ops = {
-	.get_func_proto		= raw_tp_prog_func_proto,
+	.get_func_proto		= bpf_raw_tp_func_proto,
 	.is_valid_access	= raw_tp_prog_is_valid_access,
 };
 
 const struct bpf_prog_ops raw_tracepoint_prog_ops = {
+#ifdef CONFIG_NET
+	.test_run		= bpf_prog_test_run_raw_tp,
+#endif
+};
+
+const struct bpf_verifier_ops raw_tracepoint_writable_verifier_ops = {
+	.get_func_proto		= bpf_raw_tp_func_proto,
+	.is_valid_access	= writable_prog_is_valid_access,
+};
+
+const struct bpf_prog_ops raw_tracepoint_writable_prog_ops = {
 };

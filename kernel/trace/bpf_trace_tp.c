@@ -64,7 +64,7 @@ BPF_CALL_4(bpf_get_stack_tp, void *, ctx, void *, buf, u32, size, u64, flags)
 			     flags, 0);
 }
 
-static const struct bpf_func_proto bpf_perf_event_output_proto_tp = {
+const struct bpf_func_proto bpf_perf_event_output_proto_tp = {
 	.func		= bpf_perf_event_output_tp,
 	.gpl_only	= true,
 	.ret_type	= RET_INTEGER,

@@ -97,6 +97,7 @@ TEST(program_type_is_refused)
 {
 	EXPECT_EQ(-EINVAL, load_type(TYPE_KPROBE, kern_version()));
 	EXPECT_EQ(-EINVAL, load_type(TYPE_KPROBE, 0));
+	EXPECT_EQ(-EINVAL, load_type(BPF_PROG_TYPE_PERF_EVENT, 0));
 	/* This is how the other tests notice */
 	EXPECT_STREQ("CONFIG_BPF_EVENTS", prepare() ?: "nothing");
 	/* Others are not */

@@ -38,6 +38,9 @@
 #define TRACEFS "/sys/kernel/tracing"
 #define DEBUGFS "/sys/kernel/debug"
 
+/* An errno that only the kernel has a name for */
+#define NOT_SUPPORTED 524
+
 static inline int neg_errno(long ret)
 {
 	return ret < 0 ? -errno : ret;

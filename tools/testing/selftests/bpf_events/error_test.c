@@ -287,28 +287,29 @@ FIXTURE(other_event) {
 };
 
 FIXTURE_VARIANT(other_event) {
-	__u32 type;
-	__u64 config;
+	const char *path;
 	const char *event;
 };
 
-FIXTURE_VARIANT_ADD(other_event, software) {
-	.type = PERF_TYPE_SOFTWARE,
-	.config = PERF_COUNT_SW_DUMMY,
-	.event = "software",
+FIXTURE_VARIANT_ADD(other_event, function) {
+	.path = "ftrace/function",
+	.event = "ftrace:function",
 };
 
 FIXTURE_SETUP(other_event)
 {
 	const char *missing = prepare();
 	struct perf_event_attr attr = {
-		.type = variant->type,
-		.config = variant->config,
+		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
 	};
+	char path[256];
 
 	if (missing)
 		SKIP(return, "%s", missing);
+	snprintf(path, sizeof(path), TRACEFS "/events/%s/id", variant->path);
+	if (!read_u64(path, (__u64 *)&attr.config))
+		SKIP(return, "CONFIG_FUNCTION_TRACER");
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = count_prog(&self->area, 0, 1);
 	ASSERT_LE(0, self->prog);

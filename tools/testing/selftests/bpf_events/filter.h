@@ -18,11 +18,6 @@ struct kind {
 	void (*hit)(void);
 };
 
-static inline void hit_rename(void)
-{
-	prctl(PR_SET_NAME, "bpf_events_test");
-}
-
 static inline void hit_user(void)
 {
 	user_hits(1);
@@ -209,23 +204,6 @@ static inline int perf_open_event(const char *event)
 		return -ENOENT;
 	attr.config = id;
 	return perf_open(&attr, 0, -1);
-}
-
-static inline int prog_load_of(enum bpf_prog_type type, const struct bpf_insn *insns,
-			       size_t cnt)
-{
-	union bpf_attr attr;
-
-	prog_attr(&attr, insns, cnt);
-	attr.prog_type = type;
-	return sys_bpf(BPF_PROG_LOAD, &attr);
-}
-
-static inline int prog_by_id(__u32 id)
-{
-	union bpf_attr attr = { .prog_id = id };
-
-	return sys_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
 }
 
 /*

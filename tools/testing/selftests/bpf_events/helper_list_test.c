@@ -1,158 +1,256 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Which helpers a program may call */
 #include "common.h"
-
-enum {
-	YES = 1,
-	SLEEPABLE = 2,	/* programs that may sleep may call it */
-	GPL = 4,	/* if their license is */
-	ADMIN = 8,	/* if CAP_SYS_ADMIN loads them */
-	OVERRIDE = 16,	/* with CONFIG_BPF_KPROBE_OVERRIDE */
-};
-
-static const unsigned int listed[__BPF_FUNC_MAX_ID + 1] = {
-	[BPF_FUNC_map_lookup_elem] = YES,
-	[BPF_FUNC_map_update_elem] = YES,
-	[BPF_FUNC_map_delete_elem] = YES,
-	[BPF_FUNC_probe_read] = YES | GPL,
-	[BPF_FUNC_ktime_get_ns] = YES,
-	[BPF_FUNC_trace_printk] = YES | GPL,
-	[BPF_FUNC_get_prandom_u32] = YES,
-	[BPF_FUNC_get_smp_processor_id] = YES,
-	[BPF_FUNC_tail_call] = YES,
-	[BPF_FUNC_get_current_pid_tgid] = YES,
-	[BPF_FUNC_get_current_uid_gid] = YES,
-	[BPF_FUNC_get_current_comm] = YES,
-	[BPF_FUNC_perf_event_read] = YES | GPL,
-	[BPF_FUNC_perf_event_output] = YES | GPL,
-	[BPF_FUNC_get_stackid] = YES | GPL,
-	[BPF_FUNC_get_current_task] = YES | GPL,
-	[BPF_FUNC_probe_write_user] = YES | GPL | ADMIN,
-	[BPF_FUNC_current_task_under_cgroup] = YES,
-	[BPF_FUNC_get_numa_node_id] = YES,
-	[BPF_FUNC_probe_read_str] = YES | GPL,
-	[BPF_FUNC_perf_event_read_value] = YES | GPL,
-	[BPF_FUNC_override_return] = YES | GPL | OVERRIDE,
-	[BPF_FUNC_get_stack] = YES | GPL,
-	[BPF_FUNC_get_current_cgroup_id] = YES,
-	[BPF_FUNC_map_push_elem] = YES,
-	[BPF_FUNC_map_pop_elem] = YES,
-	[BPF_FUNC_map_peek_elem] = YES,
-	[BPF_FUNC_spin_lock] = YES,
-	[BPF_FUNC_spin_unlock] = YES,
-	[BPF_FUNC_strtol] = YES,
-	[BPF_FUNC_strtoul] = YES,
-	[BPF_FUNC_send_signal] = YES,
-	[BPF_FUNC_probe_read_user] = YES | GPL,
-	[BPF_FUNC_probe_read_kernel] = YES | GPL,
-	[BPF_FUNC_probe_read_user_str] = YES | GPL,
-	[BPF_FUNC_probe_read_kernel_str] = YES | GPL,
-	[BPF_FUNC_send_signal_thread] = YES,
-	[BPF_FUNC_jiffies64] = YES,
-	[BPF_FUNC_get_ns_current_pid_tgid] = YES,
-	[BPF_FUNC_get_current_ancestor_cgroup_id] = YES,
-	[BPF_FUNC_ktime_get_boot_ns] = YES,
-	[BPF_FUNC_ringbuf_output] = YES,
-	[BPF_FUNC_ringbuf_reserve] = YES,
-	[BPF_FUNC_ringbuf_submit] = YES,
-	[BPF_FUNC_ringbuf_discard] = YES,
-	[BPF_FUNC_ringbuf_query] = YES,
-	[BPF_FUNC_get_task_stack] = YES,
-	[BPF_FUNC_copy_from_user] = SLEEPABLE,
-	[BPF_FUNC_snprintf_btf] = YES,
-	[BPF_FUNC_per_cpu_ptr] = YES,
-	[BPF_FUNC_this_cpu_ptr] = YES,
-	[BPF_FUNC_task_storage_get] = YES,
-	[BPF_FUNC_task_storage_delete] = YES,
-	[BPF_FUNC_get_current_task_btf] = YES | GPL,
-	[BPF_FUNC_for_each_map_elem] = YES,
-	[BPF_FUNC_snprintf] = YES | GPL,
-	[BPF_FUNC_timer_init] = YES | GPL,
-	[BPF_FUNC_timer_set_callback] = YES | GPL,
-	[BPF_FUNC_timer_start] = YES | GPL,
-	[BPF_FUNC_timer_cancel] = YES | GPL,
-	[BPF_FUNC_get_func_ip] = YES | GPL,
-	[BPF_FUNC_get_attach_cookie] = YES,
-	[BPF_FUNC_task_pt_regs] = YES | GPL,
-	[BPF_FUNC_get_branch_snapshot] = YES | GPL,
-	[BPF_FUNC_trace_vprintk] = YES | GPL,
-	[BPF_FUNC_find_vma] = YES,
-	[BPF_FUNC_loop] = YES,
-	[BPF_FUNC_strncmp] = YES,
-	[BPF_FUNC_copy_from_user_task] = SLEEPABLE | GPL,
-	[BPF_FUNC_kptr_xchg] = YES,
-	[BPF_FUNC_map_lookup_percpu_elem] = YES,
-	[BPF_FUNC_dynptr_from_mem] = YES,
-	[BPF_FUNC_ringbuf_reserve_dynptr] = YES,
-	[BPF_FUNC_ringbuf_submit_dynptr] = YES,
-	[BPF_FUNC_ringbuf_discard_dynptr] = YES,
-	[BPF_FUNC_dynptr_read] = YES,
-	[BPF_FUNC_dynptr_write] = YES,
-	[BPF_FUNC_dynptr_data] = YES,
-	[BPF_FUNC_ktime_get_tai_ns] = YES,
-	[BPF_FUNC_user_ringbuf_drain] = YES,
-	[BPF_FUNC_cgrp_storage_get] = YES,
-	[BPF_FUNC_cgrp_storage_delete] = YES,
-};
-
-#define HELPER_NAME(name, id, ...) \
-	[id] = #name,
-
-static const char *const names[__BPF_FUNC_MAX_ID + 1] = {
-	___BPF_FUNC_MAPPER(HELPER_NAME)
-	[__BPF_FUNC_MAX_ID] = "(one past the last)",
-};
+#include "tracing.h"
+#include "helper_list.h"
 
 FIXTURE(helper_list) {
 	unsigned int lacks;	/* of the above, what does not hold */
+	unsigned int suffices;	/* and what makes up for it */
 };
 
 FIXTURE_VARIANT(helper_list) {
+	enum bpf_prog_type type;
 	enum bpf_attach_type attach;
-	__u32 flags;
+	const char *target;		/* of a tracing program */
+	unsigned int special;		/* what of SPECIAL this kind has */
 	const char *license;
+	__u32 flags;
 	bool no_admin;
 };
 
 FIXTURE_VARIANT_ADD(helper_list, plain) {
+	.type = BPF_PROG_TYPE_KPROBE,
+	.special = KPROBE | COOKIE,
 	.license = "GPL",
 };
 
 FIXTURE_VARIANT_ADD(helper_list, sleepable) {
-	.license = "GPL", .flags = BPF_F_SLEEPABLE,
+	.type = BPF_PROG_TYPE_KPROBE,
+	.special = KPROBE | COOKIE,
+	.license = "GPL",
+	.flags = BPF_F_SLEEPABLE,
 };
 
 FIXTURE_VARIANT_ADD(helper_list, kprobe_multi) {
-	.license = "GPL", .attach = BPF_TRACE_KPROBE_MULTI,
+	.type = BPF_PROG_TYPE_KPROBE,
+	.attach = BPF_TRACE_KPROBE_MULTI,
+	.special = KPROBE | COOKIE,
+	.license = "GPL",
 };
 
 FIXTURE_VARIANT_ADD(helper_list, kprobe_session) {
-	.license = "GPL", .attach = BPF_TRACE_KPROBE_SESSION,
+	.type = BPF_PROG_TYPE_KPROBE,
+	.attach = BPF_TRACE_KPROBE_SESSION,
+	.special = KPROBE | COOKIE,
+	.license = "GPL",
 };
 
 FIXTURE_VARIANT_ADD(helper_list, uprobe_multi) {
-	.license = "GPL", .attach = BPF_TRACE_UPROBE_MULTI,
+	.type = BPF_PROG_TYPE_KPROBE,
+	.attach = BPF_TRACE_UPROBE_MULTI,
+	.special = KPROBE | COOKIE,
+	.license = "GPL",
 };
 
 FIXTURE_VARIANT_ADD(helper_list, uprobe_multi_sleepable) {
-	.license = "GPL", .attach = BPF_TRACE_UPROBE_MULTI,
+	.type = BPF_PROG_TYPE_KPROBE,
+	.attach = BPF_TRACE_UPROBE_MULTI,
+	.special = KPROBE | COOKIE,
+	.license = "GPL",
 	.flags = BPF_F_SLEEPABLE,
 };
 
 FIXTURE_VARIANT_ADD(helper_list, other_license) {
+	.type = BPF_PROG_TYPE_KPROBE,
+	.special = KPROBE | COOKIE,
 	.license = "MIT",
 };
 
 FIXTURE_VARIANT_ADD(helper_list, other_license_sleepable) {
-	.license = "MIT", .flags = BPF_F_SLEEPABLE,
+	.type = BPF_PROG_TYPE_KPROBE,
+	.special = KPROBE | COOKIE,
+	.license = "MIT",
+	.flags = BPF_F_SLEEPABLE,
 };
 
 FIXTURE_VARIANT_ADD(helper_list, without_cap_sys_admin) {
-	.license = "GPL", .no_admin = true,
+	.type = BPF_PROG_TYPE_KPROBE,
+	.special = KPROBE | COOKIE,
+	.license = "GPL",
+	.no_admin = true,
 };
 
 FIXTURE_VARIANT_ADD(helper_list, without_cap_sys_admin_sleepable) {
-	.license = "GPL", .no_admin = true, .flags = BPF_F_SLEEPABLE,
+	.type = BPF_PROG_TYPE_KPROBE,
+	.special = KPROBE | COOKIE,
+	.license = "GPL",
+	.flags = BPF_F_SLEEPABLE,
+	.no_admin = true,
+};
+
+FIXTURE_VARIANT_ADD(helper_list, tracepoint) {
+	.type = BPF_PROG_TYPE_TRACEPOINT,
+	.special = COOKIE,
+	.license = "GPL",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, tracepoint_other_license) {
+	.type = BPF_PROG_TYPE_TRACEPOINT,
+	.special = COOKIE,
+	.license = "MIT",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, tracepoint_without_cap_sys_admin) {
+	.type = BPF_PROG_TYPE_TRACEPOINT,
+	.special = COOKIE,
+	.license = "GPL",
+	.no_admin = true,
+};
+
+FIXTURE_VARIANT_ADD(helper_list, perf_event) {
+	.type = BPF_PROG_TYPE_PERF_EVENT,
+	.special = COOKIE | SAMPLE,
+	.license = "GPL",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, perf_event_other_license) {
+	.type = BPF_PROG_TYPE_PERF_EVENT,
+	.special = COOKIE | SAMPLE,
+	.license = "MIT",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, perf_event_without_cap_sys_admin) {
+	.type = BPF_PROG_TYPE_PERF_EVENT,
+	.special = COOKIE | SAMPLE,
+	.license = "GPL",
+	.no_admin = true,
+};
+
+FIXTURE_VARIANT_ADD(helper_list, raw_tracepoint) {
+	.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.special = COOKIE,
+	.license = "GPL",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, raw_tracepoint_other_license) {
+	.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.special = COOKIE,
+	.license = "MIT",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, raw_tracepoint_without_cap_sys_admin) {
+	.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.special = COOKIE,
+	.license = "GPL",
+	.no_admin = true,
+};
+
+FIXTURE_VARIANT_ADD(helper_list, raw_tracepoint_writable) {
+	.type = BPF_PROG_TYPE_RAW_TRACEPOINT_WRITABLE,
+	.special = COOKIE,
+	.license = "GPL",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, tp_btf) {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach = BPF_TRACE_RAW_TP,
+	.target = "sys_enter",
+	.special = TYPED | STORAGE | COOKIE,
+	.license = "GPL",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, fentry) {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach = BPF_TRACE_FENTRY,
+	.target = FUNC,
+	.special = TYPED | STORAGE | COOKIE | CALL,
+	.license = "GPL",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, fentry_sleepable) {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach = BPF_TRACE_FENTRY,
+	.target = FUNC,
+	.special = TYPED | STORAGE | COOKIE | CALL,
+	.license = "GPL",
+	.flags = BPF_F_SLEEPABLE,
+};
+
+FIXTURE_VARIANT_ADD(helper_list, fexit) {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach = BPF_TRACE_FEXIT,
+	.target = FUNC,
+	.special = TYPED | STORAGE | COOKIE | CALL,
+	.license = "GPL",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, fexit_sleepable) {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach = BPF_TRACE_FEXIT,
+	.target = FUNC,
+	.special = TYPED | STORAGE | COOKIE | CALL,
+	.license = "GPL",
+	.flags = BPF_F_SLEEPABLE,
+};
+
+FIXTURE_VARIANT_ADD(helper_list, fmod_ret) {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach = BPF_MODIFY_RETURN,
+	.target = FUNC,
+	.special = TYPED | COOKIE | CALL,
+	.license = "GPL",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, fmod_ret_sleepable) {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach = BPF_MODIFY_RETURN,
+	.target = FUNC,
+	.special = TYPED | COOKIE | CALL,
+	.license = "GPL",
+	.flags = BPF_F_SLEEPABLE,
+};
+
+FIXTURE_VARIANT_ADD(helper_list, fentry_other_license) {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach = BPF_TRACE_FENTRY,
+	.target = FUNC,
+	.special = TYPED | STORAGE | COOKIE | CALL,
+	.license = "MIT",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, fentry_without_cap_sys_admin) {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach = BPF_TRACE_FENTRY,
+	.target = FUNC,
+	.special = TYPED | STORAGE | COOKIE | CALL,
+	.license = "GPL",
+	.no_admin = true,
+};
+
+FIXTURE_VARIANT_ADD(helper_list, fentry_where_paths_resolve) {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach = BPF_TRACE_FENTRY,
+	.target = "filp_close",
+	.special = TYPED | STORAGE | COOKIE | CALL | PATH,
+	.license = "GPL",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, iter) {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach = BPF_TRACE_ITER,
+	.target = "bpf_map",
+	.special = TYPED | STORAGE | PATH | SEQ,
+	.license = "GPL",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, iter_sleepable) {
+	.type = BPF_PROG_TYPE_TRACING,
+	.attach = BPF_TRACE_ITER,
+	.target = "bpf_map",
+	.special = TYPED | STORAGE | PATH | SEQ,
+	.license = "GPL",
+	.flags = BPF_F_SLEEPABLE,
 };
 
 /* Whether /proc/config.gz has it */
@@ -169,6 +267,9 @@ FIXTURE_SETUP(helper_list)
 		SKIP(return, "%s", missing);
 	if (access("/proc/config.gz", R_OK))
 		SKIP(return, "CONFIG_IKCONFIG_PROC");
+	self->lacks = SPECIAL & ~variant->special;
+	if (variant->special & SAMPLE)
+		self->suffices = SAMPLE_ANY;
 	if (!(variant->flags & BPF_F_SLEEPABLE))
 		self->lacks |= SLEEPABLE;
 	if (strcmp(variant->license, "GPL"))
@@ -191,6 +292,7 @@ static bool log_refuses(const char *log)
 {
 	return strstr(log, "program of this type cannot use helper") ||
 	       strstr(log, "invalid func") || strstr(log, "might sleep") ||
+	       strstr(log, "helper call is not allowed in probe") ||
 	       strstr(log, "cannot call GPL-restricted function");
 }
 
@@ -228,11 +330,15 @@ TEST_F(helper_list, is_as_documented)
 	int helper;
 
 	prog_attr(&attr, NULL, 0);
+	attr.prog_type = variant->type;
+	if (variant->target)
+		attr.attach_btf_id = target_id(variant->attach, variant->target);
 	attr.license = (unsigned long)variant->license;
 	attr.expected_attach_type = variant->attach;
 	attr.prog_flags = variant->flags;
 	for (helper = 0; helper <= __BPF_FUNC_MAX_ID; helper++) {
-		bool expected = listed[helper] && !(listed[helper] & self->lacks);
+		bool expected = listed[helper] && (listed[helper] & self->suffices ||
+						   !(listed[helper] & self->lacks));
 
 		if (may_call(&attr, helper) != expected)
 			len += snprintf(text + len, sizeof(text) - len, "%s: %s; ",

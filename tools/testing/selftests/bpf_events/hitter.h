@@ -92,7 +92,7 @@ static inline void hitters_stop(struct hitters *h)
  * task_pt_regs().
  */
 static inline int number_prog_load(struct area *area, enum bpf_prog_type type,
-				   enum bpf_attach_type attach, __u32 flags)
+				   enum bpf_attach_type attach, __u32 btf_id, __u32 flags)
 {
 	struct bpf_insn insns[] = {
 		BPF_EMIT_CALL(BPF_FUNC_get_current_task_btf),
@@ -122,6 +122,7 @@ static inline int number_prog_load(struct area *area, enum bpf_prog_type type,
 	prog_attr(&attr, insns, ARRAY_SIZE(insns));
 	attr.prog_type = type;
 	attr.expected_attach_type = attach;
+	attr.attach_btf_id = btf_id;
 	attr.prog_flags = flags;
 	return sys_bpf(BPF_PROG_LOAD, &attr);
 }
@@ -129,12 +130,12 @@ static inline int number_prog_load(struct area *area, enum bpf_prog_type type,
 static inline int number_prog_as(struct area *area, enum bpf_attach_type attach,
 				 __u32 flags)
 {
-	return number_prog_load(area, BPF_PROG_TYPE_KPROBE, attach, flags);
+	return number_prog_load(area, BPF_PROG_TYPE_KPROBE, attach, 0, flags);
 }
 
 static inline int number_prog_of(struct area *area, enum bpf_prog_type type)
 {
-	return number_prog_load(area, type, 0, 0);
+	return number_prog_load(area, type, 0, 0, 0);
 }
 
 static inline int number_prog_flags(struct area *area, __u32 flags)
@@ -148,7 +149,8 @@ static inline int number_prog(struct area *area)
 }
 
 /* Works on a map for a while, which nothing but the program holds */
-static inline int busy_prog_as(struct area *area, enum bpf_attach_type attach)
+static inline int busy_prog_load(struct area *area, enum bpf_prog_type type,
+				 enum bpf_attach_type attach, __u32 btf_id)
 {
 	int map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 16, 0);
 	struct bpf_insn insns[] = {
@@ -168,10 +170,21 @@ static inline int busy_prog_as(struct area *area, enum bpf_attach_type attach)
 		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
 	};
-	int prog = prog_load_as(insns, ARRAY_SIZE(insns), attach, 0);
+	union bpf_attr attr;
+	int prog;
 
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	attr.prog_type = type;
+	attr.expected_attach_type = attach;
+	attr.attach_btf_id = btf_id;
+	prog = prog_load_attr(&attr);
 	close(map);
 	return prog;
+}
+
+static inline int busy_prog_as(struct area *area, enum bpf_attach_type attach)
+{
+	return busy_prog_load(area, BPF_PROG_TYPE_KPROBE, attach, 0);
 }
 
 static inline int busy_prog(struct area *area)

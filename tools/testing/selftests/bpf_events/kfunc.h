@@ -44,42 +44,77 @@ static inline int btf_more(const struct btf_type *type)
 	return -1;
 }
 
-static inline int btf_find(const char *btf, int kind, const char *name)
+static inline const struct btf_type *btf_find_type(const char *btf, int kind,
+						   const char *name, int *id)
 {
 	const struct btf_header *head = (const void *)btf;
 	const char *at = btf + head->hdr_len + head->type_off;
 	const char *end = at + head->type_len;
 	const char *strings = btf + head->hdr_len + head->str_off;
-	int id, more;
+	int more;
 
-	for (id = 1; at < end; id++) {
+	for (*id = 1; at < end; (*id)++) {
 		const struct btf_type *type = (const void *)at;
 
 		if (BTF_INFO_KIND(type->info) == kind &&
 		    !strcmp(strings + type->name_off, name))
-			return id;
+			return type;
 		more = btf_more(type);
 		if (more < 0)
-			return -EBADMSG;
+			break;
 		at += sizeof(*type) + more;
 	}
-	return -ENOENT;
+	return NULL;
+}
+
+/* The kernel's types, read once; NULL if that fails */
+static inline const char *vmlinux_btf(void)
+{
+	static char *btf;
+	size_t size;
+
+	if (!btf)
+		btf = read_all(VMLINUX_BTF, &size);
+	return btf;
 }
 
 /* The id of a type of the kernel, BTF_KIND_something */
 static inline int btf_type_id(int kind, const char *name)
 {
-	size_t size;
-	char *btf = read_all(VMLINUX_BTF, &size);
-	int id = btf ? btf_find(btf, kind, name) : -EIO;
+	const char *btf = vmlinux_btf();
+	int id;
 
-	free(btf);
-	return id;
+	if (!btf)
+		return -EIO;
+	return btf_find_type(btf, kind, name, &id) ? id : -ENOENT;
 }
 
 static inline int btf_func_id(const char *name)
 {
 	return btf_type_id(BTF_KIND_FUNC, name);
+}
+
+/* Where a member of a struct of the kernel is, in bytes */
+static inline int btf_member(const char *name, const char *member)
+{
+	const char *btf = vmlinux_btf(), *strings;
+	const struct btf_header *head = (const void *)btf;
+	const struct btf_type *type;
+	const struct btf_member *m;
+	int i;
+
+	if (!btf)
+		return -EIO;
+	type = btf_find_type(btf, BTF_KIND_STRUCT, name, &i);
+	if (!type)
+		return -ENOENT;
+	strings = btf + head->hdr_len + head->str_off;
+	m = (const void *)(type + 1);
+	for (i = 0; i < BTF_INFO_VLEN(type->info); i++) {
+		if (!strcmp(strings + m[i].name_off, member))
+			return BTF_MEMBER_BIT_OFFSET(m[i].offset) / 8;
+	}
+	return -ENOENT;
 }
 
 #define CALL_KFUNC(id) \

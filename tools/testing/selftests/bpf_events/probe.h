@@ -52,6 +52,12 @@ static inline void hit_body(void)
 	syscall(__NR_sched_rr_get_interval, 0, &ts);
 }
 
+/* Hits the tracepoint task_rename */
+static inline void hit_rename(void)
+{
+	prctl(PR_SET_NAME, "bpf_events_test");
+}
+
 enum probe_flags {
 	PROBE_RETURN = 1,
 	PROBE_PMU = 2,
@@ -227,6 +233,18 @@ static inline int query(int perf, struct query *q, __u32 ids_len)
 	memset(q, 0x55, sizeof(*q));
 	q->ids_len = ids_len;
 	return neg_errno(ioctl(perf, PERF_EVENT_IOC_QUERY_BPF, q));
+}
+
+/* What the kernel knows of a descriptor of a process */
+static inline int fd_query(pid_t pid, int fd, char *buf, __u32 size,
+			   union bpf_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->task_fd_query.pid = pid;
+	attr->task_fd_query.fd = fd;
+	attr->task_fd_query.buf = (unsigned long)buf;
+	attr->task_fd_query.buf_len = size;
+	return sys_bpf(BPF_TASK_FD_QUERY, attr);
 }
 
 static inline __u32 query_count(int perf)

@@ -37,26 +37,31 @@ static inline void prog_attr(union bpf_attr *attr, const struct bpf_insn *insns,
 }
 
 /* For programs that must load: shows the verifier's log if one does not */
+static inline int prog_load_attr(union bpf_attr *attr)
+{
+	static char log[65536];
+	int fd = sys_bpf(BPF_PROG_LOAD, attr);
+
+	if (fd >= 0)
+		return fd;
+
+	attr->log_buf = (unsigned long)log;
+	attr->log_size = sizeof(log);
+	attr->log_level = 1;
+	sys_bpf(BPF_PROG_LOAD, attr);
+	fprintf(stderr, "# load: %s\n%s", strerror(-fd), log);
+	return fd;
+}
+
 static inline int prog_load_as(const struct bpf_insn *insns, size_t cnt,
 			       enum bpf_attach_type attach, __u32 flags)
 {
-	static char log[65536];
 	union bpf_attr attr;
-	int fd;
 
 	prog_attr(&attr, insns, cnt);
 	attr.expected_attach_type = attach;
 	attr.prog_flags = flags;
-	fd = sys_bpf(BPF_PROG_LOAD, &attr);
-	if (fd >= 0)
-		return fd;
-
-	attr.log_buf = (unsigned long)log;
-	attr.log_size = sizeof(log);
-	attr.log_level = 1;
-	sys_bpf(BPF_PROG_LOAD, &attr);
-	fprintf(stderr, "# load: %s\n%s", strerror(-fd), log);
-	return fd;
+	return prog_load_attr(&attr);
 }
 
 static inline int prog_load_flags(const struct bpf_insn *insns, size_t cnt,
@@ -68,6 +73,16 @@ static inline int prog_load_flags(const struct bpf_insn *insns, size_t cnt,
 static inline int prog_load(const struct bpf_insn *insns, size_t cnt)
 {
 	return prog_load_as(insns, cnt, 0, 0);
+}
+
+static inline int prog_load_of(enum bpf_prog_type type, const struct bpf_insn *insns,
+			       size_t cnt)
+{
+	union bpf_attr attr;
+
+	prog_attr(&attr, insns, cnt);
+	attr.prog_type = type;
+	return sys_bpf(BPF_PROG_LOAD, &attr);
 }
 
 static inline int prog_info(int fd, struct bpf_prog_info *info)
@@ -86,6 +101,13 @@ static inline __u32 prog_id(int fd)
 	struct bpf_prog_info info;
 
 	return prog_info(fd, &info) ? 0 : info.id;
+}
+
+static inline int prog_by_id(__u32 id)
+{
+	union bpf_attr attr = { .prog_id = id };
+
+	return sys_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
 }
 
 static inline int map_create(enum bpf_map_type type, __u32 key, __u32 value,

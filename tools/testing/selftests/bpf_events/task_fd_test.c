@@ -4,8 +4,6 @@
 #include "link.h"
 #include "uprobe.h"
 
-#define NOT_SUPPORTED 524
-
 FIXTURE(task_fd) {
 	struct probe probe;
 	struct area area;
@@ -76,17 +74,6 @@ FIXTURE_SETUP(task_fd)
 FIXTURE_TEARDOWN_PARENT(task_fd)
 {
 	EXPECT_STREQ("nothing", leftovers());
-}
-
-static int fd_query(pid_t pid, int fd, char *buf, __u32 size,
-		    union bpf_attr *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	attr->task_fd_query.pid = pid;
-	attr->task_fd_query.fd = fd;
-	attr->task_fd_query.buf = (unsigned long)buf;
-	attr->task_fd_query.buf_len = size;
-	return sys_bpf(BPF_TASK_FD_QUERY, attr);
 }
 
 TEST_F(task_fd, says_what_is_probed)

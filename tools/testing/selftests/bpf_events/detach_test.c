@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What holds as soon as close() has returned, or a process with its descriptors
+ * has been waited for: the program does not run, the place can be probed anew,
+ * the module can go.  What is freed later does get freed.
+ */
+#include "common.h"
+#include "hitter.h"
+#include "module.h"
+#include "multi.h"
+#include "uprobe.h"
+
+enum way { BY_EVENT, BY_LINK, BY_MULTI };
+
+struct detach {
+	enum way way;
+	enum bpf_attach_type attach;
+	unsigned int flags;	/* of the probe, or of the multi link */
+};
+
+FIXTURE(detach) {
+	struct probe probe;
+	struct area area;
+	struct hitters hitters;
+	int prog;
+};
+
+FIXTURE_VARIANT(detach) {
+	struct detach how;
+};
+
+FIXTURE_VARIANT_ADD(detach, kprobe_event) {
+	.how = { BY_EVENT },
+};
+
+FIXTURE_VARIANT_ADD(detach, kprobe_pmu) {
+	.how = { BY_EVENT, 0, PROBE_PMU },
+};
+
+FIXTURE_VARIANT_ADD(detach, kretprobe_pmu) {
+	.how = { BY_EVENT, 0, PROBE_PMU | PROBE_RETURN },
+};
+
+FIXTURE_VARIANT_ADD(detach, kprobe_pmu_link) {
+	.how = { BY_LINK, 0, PROBE_PMU },
+};
+
+FIXTURE_VARIANT_ADD(detach, uprobe_pmu) {
+	.how = { BY_EVENT, 0, PROBE_PMU | PROBE_USER },
+};
+
+FIXTURE_VARIANT_ADD(detach, kprobe_multi) {
+	.how = { BY_MULTI, BPF_TRACE_KPROBE_MULTI },
+};
+
+FIXTURE_VARIANT_ADD(detach, kretprobe_multi) {
+	.how = { BY_MULTI, BPF_TRACE_KPROBE_MULTI, BPF_F_KPROBE_MULTI_RETURN },
+};
+
+FIXTURE_VARIANT_ADD(detach, kprobe_session) {
+	.how = { BY_MULTI, BPF_TRACE_KPROBE_SESSION },
+};
+
+static int attach_how(const struct detach *how, const struct probe *probe, int prog)
+{
+	if (how->way == BY_MULTI)
+		return multi_link_one(FUNC, how->attach, how->flags, prog);
+	return attach_by(probe, how->way == BY_LINK, prog);
+}
+
+static bool is_user(const struct detach *how)
+{
+	return how->way != BY_MULTI && how->flags & PROBE_USER;
+}
+
+static int create_how(const struct detach *how, struct probe *probe)
+{
+	if (how->way == BY_MULTI)
+		return 0;
+	return is_user(how) ? uprobe_create(probe, how->flags) : probe_create(probe, how->flags);
+}
+
+/* How many go together: fewer, where each one that goes waits for a long time */
+static int many(const struct detach *how)
+{
+	return how->way == BY_MULTI || is_user(how) ? 10 : 100;
+}
+
+FIXTURE_SETUP(detach)
+{
+	const struct detach *how = &variant->how;
+	const char *missing = how->way == BY_MULTI ? multi_prepare() : uprobe_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, create_how(how, &self->probe));
+	self->prog = number_prog_as(&self->area, how->attach, 0);
+	ASSERT_LE(0, self->prog);
+	ASSERT_LE(0, hold_function());
+	ASSERT_EQ(0, hitters_start_with(&self->hitters, &self->area, 0,
+					is_user(how) ? user_hit_arg : hit_arg));
+}
+
+FIXTURE_TEARDOWN_PARENT(detach)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F_TIMEOUT(detach, counter_stands_still_after_close, 120)
+{
+	__u64 end = deadline();
+	int fd, n, ok = 1;
+
+	for (n = 0; ok && (n < 3 || now_ns() < end); n++) {
+		fd = attach_how(&variant->how, &self->probe, self->prog);
+		ok = fd >= 0 && (n % 2 || hitters_wait_run(&self->hitters));
+		close(fd);
+		ok &= hitters_check_gone(&self->hitters);
+	}
+	EXPECT_TRUE(ok);
+	hitters_stop(&self->hitters);
+}
+
+/* Exits, or waits for the signal that ends it, with many attachments */
+static void attach_many_and_go(const struct detach *how, const struct probe *probe,
+			       int prog, bool wait, int ready)
+{
+	struct probe own = *probe;
+	int i;
+
+	/* One event of tracefs has room for fewer, and runs a program once */
+	if (how->way != BY_MULTI && !(how->flags & PROBE_PMU))
+		own.flags |= PROBE_PMU;
+	for (i = 0; i < many(how); i++) {
+		if (attach_how(how, &own, prog) < 0)
+			_exit(1);
+	}
+	if (write(ready, "", 1) != 1)
+		_exit(1);
+	while (wait)
+		pause();
+	_exit(0);
+}
+
+static bool many_go(const struct detach *how, FIXTURE_DATA(detach) * self, bool by_signal)
+{
+	int ready[2], status;
+	pid_t child;
+	char c;
+
+	if (pipe(ready))
+		return false;
+	child = fork();
+	if (!child) {
+		close(ready[0]);
+		attach_many_and_go(how, &self->probe, self->prog, by_signal, ready[1]);
+	}
+	close(ready[1]);
+	if (read(ready[0], &c, 1) != 1)
+		return false;
+	close(ready[0]);
+	if (by_signal && (!hitters_wait_run(&self->hitters) || kill(child, SIGKILL)))
+		return false;
+	status = child_status(child);
+	return status == (by_signal ? -SIGKILL : 0) && hitters_check_gone(&self->hitters);
+}
+
+TEST_F_TIMEOUT(detach, many_go_by_exit, 300)
+{
+	EXPECT_TRUE(many_go(&variant->how, self, false));
+	hitters_stop(&self->hitters);
+}
+
+TEST_F_TIMEOUT(detach, many_go_by_sigkill, 300)
+{
+	EXPECT_TRUE(many_go(&variant->how, self, true));
+	hitters_stop(&self->hitters);
+}
+
+TEST_F_TIMEOUT(detach, function_can_be_probed_again_at_once, 120)
+{
+	int fd, n, ok = 1;
+
+	for (n = 0; ok && n < many(&variant->how) / 5; n++) {
+		fd = attach_how(&variant->how, &self->probe, self->prog);
+		ok = fd >= 0 && hitters_wait_run(&self->hitters);
+		close(fd);
+	}
+	EXPECT_TRUE(ok);
+	hitters_stop(&self->hitters);
+}
+
+/* What the kernel has allocated, in KiB */
+static __u64 allocated(void)
+{
+	static const char * const names[] = { "Slab:", "Percpu:" };
+	char line[128];
+	__u64 sum = 0;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (find_line("/proc/meminfo", names[i], line, sizeof(line)))
+			sum += strtoull(line + strlen(names[i]), NULL, 10);
+	}
+	return sum;
+}
+
+/*
+ * Each attachment is more than a KiB: what remains of a few is not seen, of all
+ * it is. With KASAN, which keeps what is freed, this is for kmemleak to say.
+ */
+TEST_F_TIMEOUT(detach, memory_comes_back, 300)
+{
+	unsigned int rounds = 4 * many(&variant->how), i;
+	__u64 most = ~0ULL;
+	int fd;
+
+	hitters_stop(&self->hitters);
+	for (i = 0; i < rounds; i++) {
+		if (i == rounds / 10 && access(DEBUGFS "/kmemleak", F_OK))
+			most = allocated() + rounds / 2;
+		fd = attach_how(&variant->how, &self->probe, self->prog);
+		ASSERT_LE(0, fd);
+		close(fd);
+	}
+	for (i = 0; i < 200 && allocated() > most; i++)
+		sleep_ms(100);
+	EXPECT_GE(most, allocated());
+}
+
+FIXTURE(detach_module) {
+	struct area area;
+	const char *path;
+};
+
+FIXTURE_SETUP(detach_module)
+{
+	const char *missing = module_prepare(&self->path);
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+}
+
+FIXTURE_TEARDOWN_PARENT(detach_module)
+{
+	EXPECT_STREQ("nothing", leftovers());
+	EXPECT_EQ(-ENOENT, module_unload());
+}
+
+TEST_F_TIMEOUT(detach_module, goes_at_once, 120)
+{
+	const unsigned int flags[] = { 0, PROBE_RETURN, PROBE_PMU, PROBE_PMU | PROBE_RETURN };
+	int prog = count_prog(&self->area, 0, 0), fd;
+	struct probe probe;
+	unsigned int i;
+
+	for (i = 0; i < 3 * ARRAY_SIZE(flags); i++) {
+		ASSERT_EQ(0, module_load(self->path));
+		ASSERT_EQ(0, probe_create_at(&probe, "event", MODULE_FUNC, 0,
+					     flags[i % ARRAY_SIZE(flags)]));
+		fd = attach(&probe, prog);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, module_hit());
+		EXPECT_EQ(i + 1, area_get(&self->area, 0));
+		close(fd);
+		ASSERT_EQ(0, module_unload());
+		if (!(probe.flags & PROBE_PMU))
+			ASSERT_EQ(0, event_remove("event"));
+	}
+}
+
+TEST_F_TIMEOUT(detach_module, goes_at_once_after_multi, 120)
+{
+	int prog = count_prog_as(&self->area, 0, 0, BPF_TRACE_KPROBE_MULTI), link;
+	unsigned int i;
+
+	if (multi_prepare())
+		SKIP(return, "CONFIG_FPROBE");
+	for (i = 0; i < 6; i++) {
+		ASSERT_EQ(0, module_load(self->path));
+		link = multi_link_one(MODULE_FUNC, BPF_TRACE_KPROBE_MULTI,
+				      i % 2 ? BPF_F_KPROBE_MULTI_RETURN : 0, prog);
+		ASSERT_LE(0, link);
+		ASSERT_EQ(0, module_hit());
+		EXPECT_EQ(i + 1, area_get(&self->area, 0));
+		close(link);
+		ASSERT_EQ(0, module_unload());
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * BPF_PROG_TYPE_RAW_TRACEPOINT_WRITABLE: programs that may write what the
+ * first argument points to, here the result of BPF_PROG_TEST_RUN
+ */
+#include "common.h"
+#include "raw_tp.h"
+
+#define RENAME "task_rename"
+
+FIXTURE(writable) {
+	struct area area;
+	int target;
+};
+
+FIXTURE_SETUP(writable)
+{
+	const char *missing = prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+	self->target = prog_load_type(BPF_PROG_TYPE_SOCKET_FILTER, 0, 0);
+	ASSERT_LE(0, self->target);
+}
+
+FIXTURE_TEARDOWN_PARENT(writable)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+static int socket_run(int prog)
+{
+	char data[64] = "";
+	union bpf_attr attr = {
+		.test.data_in = (unsigned long)data, .test.data_size_in = sizeof(data),
+	};
+
+	return test_run(&attr, prog);
+}
+
+/* Writes what is in slot 1 to the place that the first argument points to */
+static int write_prog(struct area *area, int off)
+{
+	const struct bpf_insn body[] = {
+		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_6, 0),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_7, 8),
+		BPF_LDX_MEM(BPF_W, BPF_REG_3, BPF_REG_1, off),
+		BPF_STX_MEM(BPF_DW, BPF_REG_7, BPF_REG_3, 16),
+		BPF_STX_MEM(BPF_W, BPF_REG_1, BPF_REG_2, off),
+	};
+	union bpf_attr attr;
+
+	load_attr(&attr, BPF_PROG_TYPE_RAW_TRACEPOINT_WRITABLE, 0, 0);
+	return body_load(&attr, area, body, ARRAY_SIZE(body));
+}
+
+TEST_F(writable, what_is_written_counts)
+{
+	int prog = write_prog(&self->area, 0);
+	int fd;
+
+	ASSERT_LE(0, prog);
+	EXPECT_EQ(0, socket_run(self->target));
+	fd = raw_tp_open(prog, "bpf_test_finish", 0);
+	ASSERT_LE(0, fd);
+	area_set(&self->area, 1, -EDOM);
+	area_set(&self->area, 2, 1);
+	EXPECT_EQ(-EDOM, socket_run(self->target));
+	EXPECT_EQ(0, area_get(&self->area, 2));
+	area_set(&self->area, 1, 0);
+	EXPECT_EQ(0, socket_run(self->target));
+	area_set(&self->area, 1, -EDOM);
+	close(fd);
+	EXPECT_EQ(0, socket_run(self->target));
+	EXPECT_EQ(2, area_get(&self->area, 0));
+}
+
+TEST_F(writable, more_than_there_is)
+{
+	int prog = write_prog(&self->area, 4);
+
+	ASSERT_LE(0, prog);
+	EXPECT_EQ(-EINVAL, raw_tp_open(prog, "bpf_test_finish", 0));
+}
+
+TEST_F(writable, tracepoint_that_is_not)
+{
+	int prog = write_prog(&self->area, 0);
+
+	ASSERT_LE(0, prog);
+	EXPECT_EQ(-EINVAL, raw_tp_open(prog, RENAME, 0));
+	/* One that writes nothing may be anywhere */
+	EXPECT_LE(0, raw_tp_open(prog_load_type(BPF_PROG_TYPE_RAW_TRACEPOINT_WRITABLE, 0, 0),
+				 RENAME, 0));
+}
+
+TEST_HARNESS_MAIN
