@@ -135,9 +135,9 @@ TEST_F(symbol, that_kprobes_refuse)
 {
 	char line[256];
 
-	ASSERT_TRUE(find_line(DEBUGFS "/kprobes/blacklist", "\tget_kprobe\n",
+	ASSERT_TRUE(find_line(DEBUGFS "/kprobes/blacklist", "\tkprobes_inc_nmissed_count\n",
 			      line, sizeof(line)));
-	EXPECT_EQ(0, try_func(&self->f, 1, "get_kprobe", 0));
+	EXPECT_EQ(0, try_func(&self->f, 1, "kprobes_inc_nmissed_count", 0));
 }
 
 TEST_F(symbol, is_told)
