@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+/* BPF_PROG_TYPE_LSM, which has the helpers of tracing programs */
+#include <sched.h>
+#include "common.h"
+#include "tracing.h"
+
+#define HOOK "bpf_lsm_task_getscheduler"
+
+FIXTURE(lsm) {
+	union bpf_attr attr;
+	struct area area;
+};
+
+static bool lsm_runs_programs(void)
+{
+	char line[256];
+
+	return find_line("/sys/kernel/security/lsm", "bpf", line, sizeof(line));
+}
+
+FIXTURE_SETUP(lsm)
+{
+	const char *missing = tracing_prepare();
+	int id;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	id = btf_func_id(HOOK);
+	if (id <= 0)
+		SKIP(return, "CONFIG_BPF_LSM");
+	if (!lsm_runs_programs())
+		SKIP(return, "CONFIG_LSM without bpf");
+	ASSERT_EQ(0, area_create(&self->area));
+	load_attr(&self->attr, BPF_PROG_TYPE_LSM, BPF_LSM_MAC, id);
+}
+
+FIXTURE_TEARDOWN_PARENT(lsm)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* Returns @ret to this process; slot 1 becomes the cookie */
+static int lsm_prog(union bpf_attr *attr, struct area *area, int ret)
+{
+	const struct bpf_insn body[] = {
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_6),
+		BPF_EMIT_CALL(BPF_FUNC_get_attach_cookie),
+		BPF_STX_MEM(BPF_DW, BPF_REG_7, BPF_REG_0, 8),
+		BPF_MOV64_IMM(BPF_REG_0, ret),
+		BPF_EXIT_INSN(),
+	};
+
+	return body_load(attr, area, body, ARRAY_SIZE(body));
+}
+
+TEST_F(lsm, denies)
+{
+	int prog = lsm_prog(&self->attr, &self->area, -EPERM), fd;
+
+	ASSERT_LE(0, prog);
+	EXPECT_EQ(SCHED_OTHER, sched_getscheduler(0));
+	fd = tracing_open_drop(prog);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-1, sched_getscheduler(0));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_EQ(1, area_get(&self->area, 0));
+	close(fd);
+	EXPECT_EQ(SCHED_OTHER, sched_getscheduler(0));
+}
+
+TEST_F(lsm, allows)
+{
+	int prog = lsm_prog(&self->attr, &self->area, 0), fd;
+
+	ASSERT_LE(0, prog);
+	fd = tracing_link(prog, BPF_LSM_MAC, 77);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(SCHED_OTHER, sched_getscheduler(0));
+	EXPECT_EQ(1, area_get(&self->area, 0));
+	EXPECT_EQ(77, area_get(&self->area, 1));
+	close(prog);
+	close(fd);
+}
+
+TEST_F(lsm, returns_nothing_but_errors)
+{
+	EXPECT_EQ(-EINVAL, lsm_prog(&self->attr, &self->area, 1));
+}
+
+TEST_F(lsm, is_for_hooks)
+{
+	self->attr.attach_btf_id = btf_func_id(FUNC);
+	ASSERT_LT(0, (int)self->attr.attach_btf_id);
+	EXPECT_EQ(-EINVAL, lsm_prog(&self->attr, &self->area, 0));
+}
+
+TEST_HARNESS_MAIN
