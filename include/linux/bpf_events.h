@@ -39,6 +39,8 @@ int bpf_task_fd_query(const union bpf_attr *attr, union bpf_attr __user *uattr);
 
 bool bpf_event_run(const struct bpf_event_array *array, void *ctx);
 void bpf_event_missed(struct trace_event_call *call);
+void bpf_event_lock_probes(void);
+void bpf_event_unlock_probes(void);
 bool bpf_event_overrides(struct trace_event_call *call);
 
 bool bpf_event_overflow_run(const struct bpf_attachment *att,
@@ -215,6 +217,10 @@ static inline bool bpf_uprobe_event_passes(struct trace_event_call *call,
 }
 
 static inline void bpf_event_missed(struct trace_event_call *call) { }
+
+static inline void bpf_event_lock_probes(void) { }
+
+static inline void bpf_event_unlock_probes(void) { }
 
 static inline bool bpf_event_overrides(struct trace_event_call *call)
 {

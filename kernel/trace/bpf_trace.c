@@ -466,6 +466,13 @@ static void attachment_free(struct bpf_attachment *att)
 	kfree(att);
 }
 
+static bool event_allows_override(struct trace_event_call *call)
+{
+	return IS_ENABLED(CONFIG_BPF_KPROBE_OVERRIDE) &&
+	       call->flags & TRACE_EVENT_FL_KPROBE &&
+	       trace_kprobe_allows_override(call);
+}
+
 static int event_attach(const struct attach_request *req)
 {
 	struct perf_event *event = req->event;
@@ -475,6 +482,8 @@ static int event_attach(const struct attach_request *req)
 	guard(mutex)(&bpf_event_mutex);
 
 	old = event_array(event->tp_event);
+	if (req->prog->kprobe_override && !event_allows_override(event->tp_event))
+		return attach_failed(req, ATTACH_OVERRIDES);
 	if (event_attachment(event))
 		return attach_failed(req, ATTACH_FD_TAKEN);
 	if (array_has_prog(old, req->prog))
@@ -544,18 +553,34 @@ static bool event_runs_progs(const struct perf_event *event)
 	return !call || call->flags & TRACE_EVENT_FL_UKPROBE || event_has_record(call);
 }
 
-static bool event_allows_override(struct trace_event_call *call)
+/**
+ * bpf_event_lock_probes() - begin to change which probes an event has
+ *
+ * Meanwhile no program is attached. Not event_mutex, under which that is for the
+ * rest of a change: programs are attached with a perf context locked, and while
+ * event_mutex is held CPUs may be waited for that come and lock theirs.
+ *
+ * Context: process; until bpf_event_unlock_probes(), nothing but the list of
+ * probes is to be changed.
+ */
+void bpf_event_lock_probes(void)
 {
-	return IS_ENABLED(CONFIG_BPF_KPROBE_OVERRIDE) &&
-	       call->flags & TRACE_EVENT_FL_KPROBE &&
-	       trace_kprobe_allows_override(call);
+	mutex_lock(&bpf_event_mutex);
+}
+
+/**
+ * bpf_event_unlock_probes() - the end of bpf_event_lock_probes()
+ */
+void bpf_event_unlock_probes(void)
+{
+	mutex_unlock(&bpf_event_mutex);
 }
 
 /**
  * bpf_event_overrides() - may programs of an event override return values?
  * @call: the event
  *
- * Context: process, with event_mutex held, so that no such program is attached.
+ * Context: process, between bpf_event_lock_probes() and its end.
  * Return: whether there is one that calls bpf_override_return().
  */
 bool bpf_event_overrides(struct trace_event_call *call)
@@ -563,24 +588,12 @@ bool bpf_event_overrides(struct trace_event_call *call)
 	const struct bpf_event_array *array;
 	u32 i;
 
-	lockdep_assert_held(&event_mutex);
-	guard(mutex)(&bpf_event_mutex);
-
 	array = event_array(call);
 	for (i = 0; array && i < array->nr; i++) {
 		if (array->att[i] && array->att[i]->prog->kprobe_override)
 			return true;
 	}
 	return false;
-}
-
-static int attach_override(const struct attach_request *req)
-{
-	guard(mutex)(&event_mutex);
-
-	if (!event_allows_override(req->event->tp_event))
-		return attach_failed(req, ATTACH_OVERRIDES);
-	return event_attach(req);
 }
 
 /*
@@ -626,7 +639,7 @@ static int attach_prog(const struct attach_request *req)
 		return attach_failed(req, ATTACH_IS_MULTI);
 	if (prog->sleepable && call->flags & TRACE_EVENT_FL_KPROBE)
 		return attach_failed(req, ATTACH_SLEEPS);
-	return prog->kprobe_override ? attach_override(req) : event_attach(req);
+	return event_attach(req);
 }
 
 /**
