@@ -296,6 +296,7 @@ struct attach_request {
 	int			prog_fd;
 	struct bpf_prog		*prog;
 	u64			cookie;
+	bool			by_link;
 };
 
 static int attach_failed(const struct attach_request *req, enum attach_error error)
@@ -441,6 +442,12 @@ static bool array_has_prog(const struct bpf_event_array *array,
 	return false;
 }
 
+/*
+ * A link is in force for as long as there is one. Whoever created it may disable the
+ * perf event when he lets go: libbpf does, also where the link is pinned.
+ */
+static const bool never_paused;
+
 static struct bpf_attachment *attachment_new(const struct attach_request *req)
 {
 	struct bpf_attachment *att;
@@ -457,6 +464,7 @@ static struct bpf_attachment *attachment_new(const struct attach_request *req)
 	att->hit.cookie = req->cookie;
 	att->prog = req->prog;
 	att->event = req->event;
+	att->paused = req->by_link ? &never_paused : &req->event->bpf_paused;
 	return att;
 }
 
@@ -665,6 +673,7 @@ int bpf_event_attach(struct perf_event *event, int prog_fd, struct bpf_prog *pro
 {
 	const struct attach_request req = {
 		.cmd = "LINK_CREATE",
+		.by_link = true,
 		.event = event,
 		.prog_fd = prog_fd,
 		.prog = prog,

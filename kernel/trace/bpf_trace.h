@@ -43,6 +43,7 @@ struct bpf_attachment {
 	struct bpf_hit				hit;
 	struct bpf_prog				*prog;
 	struct perf_event			*event;
+	const bool				*paused; /* that of @event, or never */
 	struct bpf_attachment_stats __percpu	*stats;
 };
 
@@ -60,7 +61,7 @@ bpf_stats_sum(const struct bpf_attachment_stats __percpu *stats);
 static __always_inline bool
 bpf_attachment_runs(const struct bpf_attachment *att)
 {
-	return att && !READ_ONCE(att->event->bpf_paused);
+	return att && !READ_ONCE(*att->paused);
 }
 
 u32 bpf_run_timed(const struct bpf_prog *prog, void *ctx);
@@ -110,7 +111,7 @@ static __always_inline bool
 bpf_event_run_sole(const struct bpf_attachment *att, void *ctx, bool *pass)
 {
 	if (unlikely(__this_cpu_read(bpf_prog_active)) ||
-	    unlikely(READ_ONCE(att->event->bpf_paused)))
+	    unlikely(READ_ONCE(*att->paused)))
 		return false;
 
 	cant_sleep();
