@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bench [-r TEXT] [PROBES...]: what BPF programs on events cost, and what
+ * bench [-n] [-r TEXT] [PROBES...]: what BPF programs on events cost, and what
  * attaching and detaching that many PROBES costs; with -r only the cost of the
  * events whose name has TEXT in it. scripts/bench runs it as the only busy task
  * of a guest with one CPU, in which QEMU counts instructions: there the time
  * stamp counter goes up by one with each instruction, and while the CPU is idle
- * by one with each nanosecond of virtual time.
+ * by one with each nanosecond of virtual time. With -n it asks a clock instead,
+ * and takes the shortest of many times.
  *
  * Writes a line "name <tab> unit <tab> value" for each figure, notes behind "#".
  * Exits with 1 where an event is lost, or a figure does not settle.
@@ -15,9 +16,10 @@
 #include <sys/resource.h>
 #include <x86intrin.h>
 #include "common.h" /* of the selftests */
-#include "kfunc.h"
 #include "multi.h"
+#include "raw_tp.h"
 #include "ring.h"
+#include "tracing.h"
 #include "uprobe.h"
 
 #undef CALLS
@@ -28,6 +30,7 @@
 #define CALLS		256	/* timed at once; with 64 programs, too, less than a tick */
 #define MAX_PROGS	64
 #define MAX_PROBES	1024
+#define TRIES		200
 #define SETTLE_MS	1000	/* what attach and detach leave to do later is done then */
 #define JMP32		0xe9	/* opcode of the jump that an optimized kprobe is */
 
@@ -49,6 +52,13 @@ static int must(const char *what, int ret)
 	if (ret < 0)
 		die("%s: %s", what, strerror(-ret));
 	return ret;
+}
+
+static bool real_time;
+
+static __u64 now(void)
+{
+	return real_time ? now_ns() : __rdtsc();
 }
 
 /* ---- programs: a body, which leaves in r0 how it went, then the verdict */
@@ -133,23 +143,6 @@ BODY(count_body,
 	BPF_MOV64_IMM(BPF_REG_2, 1),
 	BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_2, 0))
 
-static int program(size_t (*body)(struct bpf_insn *to), int verdict, bool counting,
-		   enum bpf_attach_type type)
-{
-	struct bpf_insn insns[32];
-	size_t nr = 0;
-
-	if (body)
-		nr += body(insns);
-	else if (counting)
-		insns[nr++] = BPF_MOV64_IMM(BPF_REG_0, 0);
-	if (counting)
-		nr += count_body(insns + nr);
-	insns[nr++] = BPF_MOV64_IMM(BPF_REG_0, verdict);
-	insns[nr++] = BPF_EXIT_INSN();
-	return must("program", prog_load_as(insns, nr, type, 0));
-}
-
 /* Return: the byte of the kernel's memory there. */
 static __u8 kernel_byte(__u64 addr)
 {
@@ -180,34 +173,16 @@ static __u8 kernel_byte(__u64 addr)
 
 /* ---- hooks: what has a program run in each call */
 
-enum way { WAY_PERF, WAY_MULTI, WAY_FILTER, WAY_STRING };
+enum way { WAY_PERF, WAY_LINK, WAY_MULTI, WAY_FENTRY, WAY_RAW_TP, WAY_FILTER, WAY_STRING };
 
 struct hook {
 	struct probe probe;
+	void (*call)(void);	/* one event */
 	const char *listed;	/* what kprobes/list must say of it */
 	struct ring *ring;	/* where what passes the programs is recorded */
 	enum way way;		/* how a program, or what is in its place, gets there */
 	const char *filter;	/* of WAY_STRING */
 };
-
-static struct ring hook_ring;
-static struct hook entry = { { PROBE_PMU, CALLED }, "[FTRACE]" };
-static struct hook entry_ring = { { PROBE_PMU, CALLED }, "[FTRACE]", &hook_ring };
-static struct hook body = { { PROBE_PMU, CALLED }, "[OPTIMIZED]" };
-static struct hook ret = { { PROBE_PMU | PROBE_RETURN, CALLED }, "[FTRACE]" };
-static struct hook shared = { { 0, CALLED, 0, 0, "shared" }, "[FTRACE]" };
-static struct hook user = { { PROBE_PMU | PROBE_USER, SELF } };
-static struct hook user_ret = { { PROBE_PMU | PROBE_USER | PROBE_RETURN, SELF } };
-static struct hook multi = { { 0, CALLED }, .way = WAY_MULTI };
-static struct hook multi_ret = { { PROBE_RETURN, CALLED }, .way = WAY_MULTI };
-static struct hook recorded = { { 0, CALLED, 0, 0, "shared" }, "[FTRACE]", .way = WAY_STRING,
-				.filter = "0" };
-static struct hook filtered = { { 0, CALLED, 0, 0, "shared" }, "[FTRACE]", .way = WAY_STRING,
-				.filter = "arg1 == 1" };
-static struct hook bpf_filtered = { { 0, CALLED, 0, 0, "shared" }, "[FTRACE]",
-				    .way = WAY_FILTER };
-
-#define SHARED_EVENT TRACEFS "/events/" GROUP "/shared/"
 
 /* A function that is cheap to probe: its first instruction need not be stepped over. */
 asm(".text; .type bench_user, @function; bench_user: nop; ret; .size bench_user, . - bench_user");
@@ -218,14 +193,68 @@ static void call_kernel(void)
 	personality(0xffffffff);
 }
 
-static void (*hook_call(const struct hook *hook))(void)
+static void call_rename(void)
 {
-	return hook && hook->probe.flags & PROBE_USER ? bench_user : call_kernel;
+	prctl(PR_SET_NAME, "bench");
 }
 
-static enum bpf_attach_type hook_type(const struct hook *hook)
+static struct ring hook_ring;
+static struct hook entry = { { PROBE_PMU, CALLED }, call_kernel, "[FTRACE]" };
+static struct hook entry_ring = { { PROBE_PMU, CALLED }, call_kernel, "[FTRACE]", &hook_ring };
+static struct hook body = { { PROBE_PMU, CALLED }, call_kernel, "[OPTIMIZED]" };
+static struct hook ret = { { PROBE_PMU | PROBE_RETURN, CALLED }, call_kernel, "[FTRACE]" };
+static struct hook shared = { { 0, CALLED, 0, 0, "shared" }, call_kernel, "[FTRACE]" };
+static struct hook user = { { PROBE_PMU | PROBE_USER, SELF }, bench_user };
+static struct hook user_ret = { { PROBE_PMU | PROBE_USER | PROBE_RETURN, SELF }, bench_user };
+static struct hook multi = { { 0, CALLED }, call_kernel, .way = WAY_MULTI };
+static struct hook multi_ret = { { PROBE_RETURN, CALLED }, call_kernel, .way = WAY_MULTI };
+static struct hook fentry = { { 0, CALLED }, call_kernel, .way = WAY_FENTRY };
+static struct hook raw_tp = { { 0, "task_rename" }, call_rename, .way = WAY_RAW_TP };
+static struct hook recorded = { { 0, CALLED, 0, 0, "shared" }, call_kernel, "[FTRACE]",
+				.way = WAY_STRING, .filter = "0" };
+static struct hook filtered = { { 0, CALLED, 0, 0, "shared" }, call_kernel, "[FTRACE]",
+				.way = WAY_STRING, .filter = "arg1 == 1" };
+static struct hook bpf_filtered = { { 0, CALLED, 0, 0, "shared" }, call_kernel, "[FTRACE]",
+				    .way = WAY_FILTER };
+
+static const struct {
+	const char *name;
+	void (*call)(void);
+} bare_calls[] = {
+	{ "bare call: personality()", call_kernel },
+	{ "bare call: prctl(PR_SET_NAME)", call_rename },
+	{ "bare call: a function that is a nop", bench_user },
+};
+
+#define SHARED_EVENT TRACEFS "/events/" GROUP "/shared/"
+
+/* Loads a program for this hook. */
+static int program(const struct hook *hook, size_t (*body)(struct bpf_insn *to), int verdict,
+		   bool counting)
 {
-	return hook->way == WAY_MULTI ? BPF_TRACE_KPROBE_MULTI : 0;
+	struct bpf_insn insns[32];
+	union bpf_attr attr;
+	size_t nr = 0;
+
+	if (body)
+		nr += body(insns);
+	else if (counting)
+		insns[nr++] = BPF_MOV64_IMM(BPF_REG_0, 0);
+	if (counting)
+		nr += count_body(insns + nr);
+	insns[nr++] = BPF_MOV64_IMM(BPF_REG_0, verdict);
+	insns[nr++] = BPF_EXIT_INSN();
+
+	if (hook->way == WAY_FENTRY)
+		tracing_attr(&attr, BPF_TRACE_FENTRY, hook->probe.func);
+	else if (hook->way == WAY_RAW_TP)
+		raw_tp_attr(&attr);
+	else
+		load_attr(&attr, BPF_PROG_TYPE_KPROBE,
+			  hook->way == WAY_MULTI ? BPF_TRACE_KPROBE_MULTI : 0, 0);
+	attr.insns = (unsigned long)insns;
+	attr.insn_cnt = nr;
+	return must("program", prog_load_attr(&attr));
 }
 
 static int open_filter(const struct hook *hook, int prog)
@@ -241,41 +270,64 @@ static int open_filter(const struct hook *hook, int prog)
 	return fd;
 }
 
-/* As bcc does, with an event of its own for each program; "shared" is one event. */
-static int open_attach(const struct hook *hook, int prog)
+struct attached {
+	int fd;			/* of the event, or of what else runs the program */
+	int link;		/* of WAY_LINK */
+};
+
+/*
+ * As bcc does, or with a link as libbpf does, with an event of its own for each
+ * program; "shared" is one event.
+ */
+static void attach_hook(const struct hook *hook, int prog, struct attached *to)
 {
 	struct perf_event_attr attr;
-	int event;
 
-	if (hook->way == WAY_MULTI)
-		return must("link", multi_link_one(CALLED, BPF_TRACE_KPROBE_MULTI,
-						   hook->probe.flags & PROBE_RETURN ?
-						   BPF_F_KPROBE_MULTI_RETURN : 0, prog));
-	if (hook->way != WAY_PERF)
-		return open_filter(hook, prog);
+	switch (hook->way) {
+	case WAY_MULTI:
+		to->fd = must("link", multi_link_one(hook->probe.func, BPF_TRACE_KPROBE_MULTI,
+						     hook->probe.flags & PROBE_RETURN ?
+						     BPF_F_KPROBE_MULTI_RETURN : 0, prog));
+		return;
+	case WAY_FENTRY:
+		to->fd = must("fentry", tracing_open(prog));
+		return;
+	case WAY_RAW_TP:
+		to->fd = must("raw_tp", raw_tp_open(prog, hook->probe.func, 0));
+		return;
+	case WAY_FILTER:
+	case WAY_STRING:
+		to->fd = open_filter(hook, prog);
+		return;
+	case WAY_PERF:
+	case WAY_LINK:
+		break;
+	}
 
 	must("event", probe_attr(&hook->probe, &attr));
 	if (hook->ring)
 		attr.wakeup_events = 1 << 30; /* nobody sleeps on it */
 	else
 		attr.sample_type = 0;
-	event = must(hook->probe.func, perf_open(&attr, -1, 0));
-	if (prog >= 0)
-		must("SET_BPF", perf_set_bpf(event, prog));
-	must("ENABLE", neg_errno(ioctl(event, PERF_EVENT_IOC_ENABLE, 0)));
+	to->fd = must(hook->probe.func, perf_open(&attr, -1, 0));
+	if (hook->way == WAY_LINK)
+		to->link = must("link", perf_link(to->fd, prog));
+	else if (prog >= 0)
+		must("SET_BPF", perf_set_bpf(to->fd, prog));
+	must("ENABLE", neg_errno(ioctl(to->fd, PERF_EVENT_IOC_ENABLE, 0)));
 	if (hook->ring)
-		must("ring", ring_map(hook->ring, event));
-	return event;
+		must("ring", ring_map(hook->ring, to->fd));
 }
 
-/* As bcc does. */
-static void detach(const struct hook *hook, int event)
+static void detach_hook(const struct hook *hook, const struct attached *from)
 {
-	if (hook->way == WAY_PERF)
-		must("DISABLE", neg_errno(ioctl(event, PERF_EVENT_IOC_DISABLE, 0)));
+	if (hook->way == WAY_PERF || hook->way == WAY_LINK)
+		must("DISABLE", neg_errno(ioctl(from->fd, PERF_EVENT_IOC_DISABLE, 0)));
 	if (hook->way == WAY_STRING)
 		must("disable", write_file(SHARED_EVENT "enable", 0, "0"));
-	must("close", neg_errno(close(event)));
+	must("close", neg_errno(close(from->fd)));
+	if (hook->way == WAY_LINK)
+		must("close", neg_errno(close(from->link)));
 }
 
 /*
@@ -356,6 +408,8 @@ static const struct row rows[] = {
 	{ "uretprobe (of a nop)", &user_ret, 1 },
 	{ "kprobe_multi", &multi, 1 },
 	{ "kretprobe_multi", &multi_ret, 1 },
+	{ "fentry, for reference", &fentry, 1 },
+	{ "raw tracepoint, for reference", &raw_tp, 1 },
 	{ "two events on one function", &entry, 2 },
 	{ "1 program on one event", &shared, 1 },
 	{ "2 programs on one event", &shared, 2 },
@@ -371,37 +425,54 @@ static const struct row rows[] = {
 	{ "kprobe event, turned down by a BPF filter", &bpf_filtered, 1, .needs = &bpf_filters },
 };
 
-static __u64 timed_calls(const struct hook *hook, struct ring *ring)
+static __u64 timed_calls(void (*call)(void), struct ring *ring)
 {
-	void (*call)(void) = hook_call(hook);
-	__u64 start = __rdtsc(), took;
+	__u64 start = now(), took;
 	int i;
 
 	for (i = 0; i < CALLS; i++)
 		call();
-	took = __rdtsc() - start;
+	took = now() - start;
 	if (ring && ring_samples(ring) != CALLS)
 		die("records were lost");
 	return took;
 }
 
-/* Interrupts only add: the lowest, when it has been seen again and again. */
+/*
+ * What a call takes. Interrupts only add: the lowest, when it has been seen
+ * again and again.
+ */
 static double settled(const char *name, const struct hook *hook, struct ring *ring)
 {
 	double took, lowest = INFINITY;
 	int tries, seen = 0;
 
-	for (tries = 0; tries < 200; tries++) {
+	for (tries = 0; tries < TRIES; tries++) {
 		if (hook == &recorded) /* the ring's pages end where they did before */
 			must("trace", write_file(TRACEFS "/trace", O_TRUNC, "\n"));
-		took = (double)timed_calls(hook, ring) / CALLS;
+		took = (double)timed_calls(hook->call, ring) / CALLS;
 		if (took < lowest - 0.05)
 			seen = 0;
 		lowest = fmin(took, lowest);
-		if (took < lowest + 0.05 && ++seen == 8)
+		if (took < lowest + 0.05 && ++seen == 8 && !real_time)
 			return lowest;
 	}
-	die("%s does not settle: %.2f seen %d times", name, lowest, seen);
+	if (!real_time)
+		die("%s does not settle: %.2f seen %d times", name, lowest, seen);
+	return lowest;
+}
+
+/*
+ * The same before anything is attached. A kprobe in the body of a function goes
+ * on costing 49 instructions when it is gone, until the jump to it is taken out;
+ * hence the wait.
+ */
+static double settled_bare(void (*call)(void))
+{
+	const struct hook bare = { .call = call };
+
+	sleep_ms(SETTLE_MS);
+	return settled("bare call", &bare, NULL);
 }
 
 static long event_hits(void)
@@ -428,7 +499,7 @@ static long events_recorded(void)
 static void check_runs(const char *name, const struct hook *hook, unsigned int progs)
 {
 	area_set(&area, 0, 0);
-	timed_calls(hook, NULL);
+	timed_calls(hook->call, NULL);
 	if (area_get(&area, 0) != CALLS * progs)
 		die("%s: %llu runs, not %u", name, area_get(&area, 0), CALLS * progs);
 }
@@ -442,7 +513,7 @@ static void check_hits(const struct row *row)
 	if (row->hook->way != WAY_STRING)
 		return;
 	must("trace", write_file(TRACEFS "/trace", O_TRUNC, "\n"));
-	timed_calls(row->hook, NULL);
+	timed_calls(row->hook->call, NULL);
 	if (event_hits() != hits + CALLS || events_recorded() != records)
 		die("%s: %ld hits, %ld recorded", row->name, event_hits() - hits,
 		    events_recorded());
@@ -452,7 +523,8 @@ static void check_hits(const struct row *row)
 static double row_pass(const struct row *row, bool counting)
 {
 	const char *event = row->hook->probe.event;
-	int progs[MAX_PROGS], events[MAX_PROGS];
+	struct attached attached[MAX_PROGS];
+	int progs[MAX_PROGS];
 	double took = 0;
 	unsigned int i;
 
@@ -460,9 +532,9 @@ static double row_pass(const struct row *row, bool counting)
 		must("trace event", event_add(event, row->hook->way == WAY_STRING ?
 					      "p " CALLED " arg1=%%di" : "p " CALLED));
 	for (i = 0; i < row->progs; i++) {
-		progs[i] = row->no_prog ? -1 : program(row->body, row->verdict, counting,
-						       hook_type(row->hook));
-		events[i] = open_attach(row->hook, progs[i]);
+		progs[i] = row->no_prog ? -1 :
+			   program(row->hook, row->body, row->verdict, counting);
+		attach_hook(row->hook, progs[i], &attached[i]);
 	}
 	if (!soon_listed(row->hook->listed))
 		die("%s: no kprobe is %s", row->name, row->hook->listed);
@@ -473,20 +545,13 @@ static double row_pass(const struct row *row, bool counting)
 		check_runs(row->name, row->hook, row->progs);
 	if (row->ring)
 		ring_samples(row->ring);
-#ifdef LOOP
-	if (!counting && row != rows) {
-		printf("LOOP\n");
-		for (;;)
-			hook_call(row->hook)();
-	}
-#endif
 	if (!counting)
 		took = settled(row->name, row->hook, row->ring);
 
 	for (i = 0; i < row->progs; i++) {
 		if (row->hook->ring)
 			ring_unmap(row->hook->ring);
-		detach(row->hook, events[i]);
+		detach_hook(row->hook, &attached[i]);
 		if (row->no_prog)
 			continue;
 		if (misses(progs[i]))
@@ -513,28 +578,38 @@ static void find_abilities(void)
 
 static void show_rows(const char *wanted)
 {
-	double first = 0, bare, cost;
+	const char *unit = real_time ? "ns" : "instr.";
+	double first = 0, bare[ARRAY_SIZE(bare_calls)], before, cost;
 	const struct row *row;
+	size_t i;
 
-	printf("bare call, nothing attached\tinstr.\t%.1f\n", settled("bare call", NULL, NULL));
+	for (i = 0; i < ARRAY_SIZE(bare_calls); i++) {
+		bare[i] = settled_bare(bare_calls[i].call);
+		printf("%s\t%s\t%.1f\n", bare_calls[i].name, unit, bare[i]);
+	}
 	for (row = rows; row < rows + ARRAY_SIZE(rows); row++) {
 		if (row != rows && wanted && !strstr(row->name, wanted))
 			continue;
 		if (row->needs && !*row->needs)
 			continue;
 		row_pass(row, true);
-		bare = settled("bare call", row->hook->probe.flags & PROBE_USER ? &user : NULL, NULL);
-		cost = row_pass(row, false) - bare;
+		before = settled_bare(row->hook->call);
+		for (i = 0; bare_calls[i].call != row->hook->call; i++)
+			;
+		if (!real_time && before != bare[i])
+			die("%s: without it, a call takes %.2f, not %.2f", row->name, before,
+			    bare[i]);
+		cost = row_pass(row, false) - before;
 		if (row == rows)
 			first = cost;
-		printf("%s\tinstr.\t%.1f\n", row->name, cost - (row->added ? first : 0));
+		printf("%s\t%s\t%.1f\n", row->name, unit, cost - (row->added ? first : 0));
 	}
 }
 
 /* ---- attach and detach */
 
 static struct hook targets[MAX_PROBES];
-static int target_events[MAX_PROBES];
+static struct attached target_attached[MAX_PROBES];
 
 /* Is it in a part of the kernel that has nothing to do here? */
 static bool idle_function(const char *name)
@@ -581,7 +656,7 @@ static void attach_targets(unsigned int nr, int prog)
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		target_events[i] = open_attach(&targets[i], prog);
+		attach_hook(&targets[i], prog, &target_attached[i]);
 }
 
 static void detach_targets(unsigned int nr, int prog)
@@ -589,7 +664,49 @@ static void detach_targets(unsigned int nr, int prog)
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		detach(&targets[i], target_events[i]);
+		detach_hook(&targets[i], &target_attached[i]);
+}
+
+/* One link to all of them */
+static void attach_multi(unsigned int nr, int prog)
+{
+	const char *syms[MAX_PROBES];
+	union bpf_attr attr = {
+		.link_create.prog_fd = prog,
+		.link_create.attach_type = BPF_TRACE_KPROBE_MULTI,
+		.link_create.kprobe_multi.cnt = nr,
+		.link_create.kprobe_multi.syms = (unsigned long)syms,
+	};
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		syms[i] = targets[i].probe.func;
+	if (nr)
+		target_attached->fd = must("link", sys_bpf(BPF_LINK_CREATE, &attr));
+}
+
+static void detach_multi(unsigned int nr, int prog)
+{
+	if (nr)
+		must("close", neg_errno(close(target_attached->fd)));
+}
+
+static const struct sweep {
+	enum way way;
+	const char *name;
+	const char *unit;
+	void (*attach)(unsigned int nr, int prog);
+	void (*detach)(unsigned int nr, int prog);
+} sweeps[] = {
+	{ WAY_PERF, "SET_BPF", "probe", attach_targets, detach_targets },
+	{ WAY_LINK, "links", "probe", attach_targets, detach_targets },
+	{ WAY_MULTI, "kprobe_multi", "link", attach_multi, detach_multi },
+};
+
+/* Return: how many of its unit that is. */
+static unsigned int sweep_each(const struct sweep *sweep, unsigned int nr)
+{
+	return sweep->way == WAY_MULTI ? 1 : nr;
 }
 
 static __u64 idle_ns(void)
@@ -610,41 +727,57 @@ struct cost {
 
 static struct cost measure(void (*work)(unsigned int nr, int prog), unsigned int nr, int prog)
 {
-	__u64 idle = idle_ns(), start = __rdtsc();
+	__u64 idle = idle_ns(), start = now();
 	struct cost cost;
 
 	work(nr, prog);
-	cost.ms = (__rdtsc() - start) / 1e6;
+	cost.ms = (now() - start) / 1e6;
 	sleep_ms(SETTLE_MS);
-	cost.instructions = __rdtsc() - start;
+	cost.instructions = now() - start;
 	cost.instructions -= idle_ns() - idle;
 	return cost;
 }
 
-static void show_cost(const char *what, unsigned int nr, struct cost cost,
-		      struct cost nothing)
+static void show_cost(const char *what, const struct sweep *sweep, unsigned int nr,
+		      struct cost cost, struct cost nothing)
 {
-	printf("%s, %u probes: per probe\tms\t%.2f\n", what, nr, cost.ms / nr);
-	printf("%s, %u probes: per probe\tthousand instr.\t%.0f\n", what, nr,
-	       (cost.instructions - nothing.instructions) / 1000 / nr);
+	unsigned int each = sweep_each(sweep, nr);
+
+	printf("%s %u probes, %s\tms/%s\t%.3f\n", what, nr, sweep->name, sweep->unit,
+	       cost.ms / each);
+	if (real_time)
+		return;
+	printf("%s %u probes, %s\tthousand instr./%s\t%.0f\n", what, nr, sweep->name,
+	       sweep->unit, (cost.instructions - nothing.instructions) / 1000 / each);
 }
 
-static void attach_and_detach(unsigned int nr, bool show)
+/* Return: a program for targets in this way. */
+static int sweep_program(const struct sweep *sweep, unsigned int nr, bool counting)
 {
-	int prog = program(NULL, 0, true, 0);
-	struct cost nothing = measure(attach_targets, 0, prog), attached, detached;
+	unsigned int i;
 
-	if (nothing.instructions > SETTLE_MS * 1e6 / 10)
+	for (i = 0; i < nr; i++)
+		targets[i].way = sweep->way;
+	return program(targets, NULL, 0, counting);
+}
+
+static void attach_and_detach(const struct sweep *sweep, unsigned int nr, bool show)
+{
+	int prog = sweep_program(sweep, nr, true);
+	struct cost nothing, attached, detached;
+
+	nothing = measure(sweep->attach, 0, prog);
+	if (!real_time && nothing.instructions > SETTLE_MS * 1e6 / 10)
 		die("idle, this machine takes %.0f instructions", nothing.instructions);
-	attached = measure(attach_targets, nr, prog);
+	attached = measure(sweep->attach, nr, prog);
 	check_runs("attached", &entry, 1);
-	detached = measure(detach_targets, nr, prog);
+	detached = measure(sweep->detach, nr, prog);
 	check_runs("detached", &entry, 0);
 	close(prog);
 	if (!show)
 		return;
-	show_cost("attach", nr, attached, nothing);
-	show_cost("detach", nr, detached, nothing);
+	show_cost("attach", sweep, nr, attached, nothing);
+	show_cost("detach", sweep, nr, detached, nothing);
 }
 
 /* ---- which grace periods are waited for: kprobes on what waits count */
@@ -669,45 +802,53 @@ static void count_waits(long *counts, int sign)
 	}
 }
 
-static void show_wait(const char *what, const char *name, double calls)
+static void show_waits(const struct sweep *sweep, unsigned int nr)
 {
-	printf("%s, %s: per probe\tcalls\t%.1f\n", what, name, calls);
-}
-
-static void show_waits(unsigned int nr)
-{
-	long attached[ARRAY_SIZE(waits)] = {}, detached[ARRAY_SIZE(waits)] = {};
-	int prog = program(NULL, 0, false, 0);
-	size_t i;
+	long counts[2][ARRAY_SIZE(waits)] = {};
+	int prog = sweep_program(sweep, nr, false);
+	size_t i, what;
 
 	for (i = 0; i < ARRAY_SIZE(waits); i++) /* some configurations have some only */
 		event_add(waits[i], "p %s", waits[i]);
 	must("enable", write_file(TRACEFS "/events/" GROUP "/enable", 0, "1"));
-	count_waits(attached, -1);
-	attach_targets(nr, prog);
-	count_waits(attached, 1);
-	count_waits(detached, -1);
-	detach_targets(nr, prog);
-	count_waits(detached, 1);
+	count_waits(counts[0], -1);
+	sweep->attach(nr, prog);
+	count_waits(counts[0], 1);
+	count_waits(counts[1], -1);
+	sweep->detach(nr, prog);
+	count_waits(counts[1], 1);
 	must("disable", write_file(TRACEFS "/events/" GROUP "/enable", 0, "0"));
+	for (i = 0; i < ARRAY_SIZE(waits); i++)
+		event_remove(waits[i]);
 	close(prog);
-	for (i = 0; i < ARRAY_SIZE(waits); i++)
-		show_wait("attach", waits[i], (double)attached[i] / nr);
-	for (i = 0; i < ARRAY_SIZE(waits); i++)
-		show_wait("detach", waits[i], (double)detached[i] / nr);
+	for (what = 0; what < 2; what++) {
+		for (i = 0; i < ARRAY_SIZE(waits); i++)
+			printf("%s, %s: %s\tcalls/%s\t%.1f\n", what ? "detach" : "attach",
+			       sweep->name, waits[i], sweep->unit,
+			       (double)counts[what][i] / sweep_each(sweep, nr));
+	}
 }
 
 int main(int argc, char **argv)
 {
-	struct rlimit files = { 2 * MAX_PROBES, 2 * MAX_PROBES };
-	unsigned int most = 10;
+	struct rlimit files = { 4 * MAX_PROBES, 4 * MAX_PROBES };
 	const char *wanted = NULL;
+	const struct sweep *sweep;
+	unsigned int most = 10;
 	int i, opt;
 
-	while ((opt = getopt(argc, argv, "r:")) == 'r')
-		wanted = optarg;
-	if (opt != -1)
-		return 2;
+	while ((opt = getopt(argc, argv, "nr:")) != -1) {
+		switch (opt) {
+		case 'n':
+			real_time = true;
+			break;
+		case 'r':
+			wanted = optarg;
+			break;
+		default:
+			return 2;
+		}
+	}
 
 	setlinebuf(stdout);
 	must("affinity", pin(0));
@@ -724,9 +865,12 @@ int main(int argc, char **argv)
 	if (most > MAX_PROBES)
 		die("%u probes, at most %u", most, MAX_PROBES);
 	find_targets(most);
-	attach_and_detach(10, false); /* warms up */
-	for (i = optind; i < argc; i++)
-		attach_and_detach(atoi(argv[i]), true);
-	show_waits(10);
+	for (sweep = sweeps; sweep < sweeps + ARRAY_SIZE(sweeps); sweep++) {
+		attach_and_detach(sweep, 10, false); /* warms up */
+		for (i = optind; i < argc; i++)
+			attach_and_detach(sweep, atoi(argv[i]), true);
+	}
+	for (sweep = sweeps; !real_time && sweep < sweeps + ARRAY_SIZE(sweeps); sweep++)
+		show_waits(sweep, 10);
 	return 0;
 }

@@ -27,6 +27,7 @@ int bpf_event_set_prog(struct perf_event *event, u32 prog_fd);
 int bpf_event_query(struct perf_event *event,
 		    struct perf_event_query_bpf __user *uquery);
 void bpf_event_release(struct perf_event *event);
+void bpf_event_pause(struct perf_event *event, bool pause);
 void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event);
 
 int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog);
@@ -57,22 +58,6 @@ void bpf_event_filter_show_fdinfo(struct seq_file *m, struct trace_event_file *f
 
 bool bpf_uprobe_event_run(const struct bpf_event_array *array,
 			  unsigned long func_ip, struct pt_regs *regs);
-
-/**
- * bpf_event_pause() - pause or resume the program of a perf event
- * @event: the perf event
- * @pause: what its owner asks for
- *
- * perf_event::state does not tell: events also go off when their task exits,
- * their CPU goes offline or their group moves, and none of that is a reason
- * for the program, which serves all tasks and CPUs, to stop or to start.
- *
- * Context: any.
- */
-static inline void bpf_event_pause(struct perf_event *event, bool pause)
-{
-	WRITE_ONCE(event->bpf_paused, pause);
-}
 
 /**
  * bpf_event_passes() - put a hit of a trace event before its BPF programs

@@ -9,17 +9,22 @@
  *
  *	trace_event_call
  *	    bpf_array --> bpf_event_array	replaced whole, freed after RCU
- *			    att[0] --> bpf_attachment <-- perf_event (its owner)
- *			    att[1] --> ...		    |
- *					    prog, stats,    v
- *					    event ------> bpf_paused
+ *			    slots[0] --> bpf_attachment <-- perf_event (its owner)
+ *			    slots[1]	    prog, stats	      bpf_paused
+ *			    ...
  *
- * While a kprobe event has one program and nothing else to do, trace_probe_event
- * has a pointer to the attachment, too, by which a hit gets to the program in
- * one step.
+ * What a hit runs for a slot is its attachment, or, while the owner has it paused,
+ * one that does nothing: so a hit asks nobody, and runs what it finds.
+ *
+ * While a kprobe event has one program, not paused, and nothing else to do,
+ * trace_probe_event has a pointer to the attachment, too, by which a hit gets to
+ * the program in one step.
  *
  * Readers take no lock. Kprobes walk the array with preemption disabled,
- * uprobes as readers of RCU tasks trace. Writers hold bpf_event_mutex.
+ * uprobes as readers of RCU tasks trace. Writers hold bpf_event_mutex. What is
+ * paused changes in contexts that cannot wait for it, so what hits look at (the
+ * pointer to the array, the slots in it, the pointer to the sole attachment) changes
+ * under bpf_hits_lock.
  *
  * A perf event that is not one of a trace event has no array: on overflow it
  * runs the one program that it owns (bpf_trace_perf_event.c).
@@ -53,7 +58,25 @@
 /* Serializes changes of every event's array and of perf_event::bpf. */
 static DEFINE_MUTEX(bpf_event_mutex);
 
+/* Protects what hits look at. Taken last, also with a perf context locked. */
+static DEFINE_RAW_SPINLOCK(bpf_hits_lock);
+
 DEFINE_PER_CPU(const struct bpf_hit *, bpf_current_hit);
+
+static unsigned int let_pass(const void *ctx, const struct bpf_insn *insns)
+{
+	return 1;
+}
+
+NOKPROBE_SYMBOL(let_pass);
+
+/* Nobody reads them. */
+static DEFINE_PER_CPU(struct bpf_attachment_stats, idle_stats);
+
+const struct bpf_attachment bpf_idle_attachment = {
+	.stats	= &idle_stats,
+	.func	= let_pass,
+};
 
 /* Return: whether there was a program that should have run. */
 static bool array_missed(const struct bpf_event_array *array)
@@ -62,9 +85,9 @@ static bool array_missed(const struct bpf_event_array *array)
 	u32 i;
 
 	for (i = 0; i < array->nr; i++) {
-		const struct bpf_attachment *att = READ_ONCE(array->att[i]);
+		const struct bpf_attachment *att = READ_ONCE(array->slots[i].runs);
 
-		if (!bpf_attachment_runs(att))
+		if (att == &bpf_idle_attachment)
 			continue;
 		any = true;
 		bpf_attachment_missed(att);
@@ -111,6 +134,21 @@ void bpf_event_missed(struct trace_event_call *call)
 
 NOKPROBE_SYMBOL(bpf_event_missed);
 
+static __always_inline bool
+array_run(const struct bpf_event_array *array, void *ctx, bool timed)
+{
+	const struct bpf_event_slot *slot = array->slots;
+	const struct bpf_event_slot *end = slot + array->nr;
+	bool pass = true;
+
+	for (; slot < end; slot++) {
+		if (!__bpf_attachment_run(READ_ONCE(slot->runs), ctx, timed))
+			pass = false;
+	}
+	__this_cpu_write(bpf_current_hit, NULL);
+	return pass;
+}
+
 /**
  * bpf_event_run() - run the programs of an event
  * @array: the event's programs, read in the same RCU-sched section
@@ -133,27 +171,17 @@ NOKPROBE_SYMBOL(bpf_event_missed);
  */
 bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
 {
-	struct bpf_attachment * const *slot = array->att;
-	struct bpf_attachment * const *end = slot + array->nr;
-	bool pass = true;
+	bool pass;
 
 	cant_sleep();
+	cant_migrate();
 	rcu_read_lock();
-	if (unlikely(__this_cpu_inc_return(bpf_prog_active) != 1)) {
+	if (unlikely(__this_cpu_inc_return(bpf_prog_active) != 1))
 		pass = !array_missed(array);
-		goto out;
-	}
-
-	for (; slot < end; slot++) {
-		const struct bpf_attachment *att = READ_ONCE(*slot);
-
-		if (!bpf_attachment_runs(att))
-			continue;
-		if (!bpf_attachment_run(att, ctx))
-			pass = false;
-	}
-	__this_cpu_write(bpf_current_hit, NULL);
-out:
+	else if (static_branch_unlikely(&bpf_stats_enabled_key))
+		pass = array_run(array, ctx, true);
+	else
+		pass = array_run(array, ctx, false);
 	__this_cpu_dec(bpf_prog_active);
 	rcu_read_unlock();
 	return pass;
@@ -335,12 +363,19 @@ static struct bpf_event_array *event_array(const struct trace_event_call *call)
 					 lockdep_is_held(&bpf_event_mutex));
 }
 
+/* The same, for those who change nothing but what hits look at */
+static struct bpf_event_array *hit_array(const struct trace_event_call *call)
+{
+	return rcu_dereference_protected(call->bpf_array,
+					 lockdep_is_held(&bpf_hits_lock));
+}
+
 static u32 array_live(const struct bpf_event_array *array)
 {
 	u32 i, live = 0;
 
 	for (i = 0; array && i < array->nr; i++)
-		live += !!array->att[i];
+		live += !!array->slots[i].att;
 	return live;
 }
 
@@ -360,18 +395,27 @@ array_next(const struct bpf_event_array *old,
 	if (!nr)
 		return NULL;
 
-	new = kzalloc(struct_size(new, att, nr), GFP_KERNEL);
+	new = kzalloc(struct_size(new, slots, nr), GFP_KERNEL);
 	if (!new)
 		return ERR_PTR(-ENOMEM);
 
 	new->nr = nr;
 	for (i = 0; old && i < old->nr; i++) {
-		if (old->att[i] && old->att[i] != leaving)
-			new->att[to++] = old->att[i];
+		if (old->slots[i].att && old->slots[i].att != leaving)
+			new->slots[to++].att = old->slots[i].att;
 	}
 	if (coming)
-		new->att[to] = coming;
+		new->slots[to].att = coming;
 	return new;
+}
+
+static void slot_set_runs(struct bpf_event_slot *slot)
+{
+	const struct bpf_attachment *att = slot->att;
+	bool idle = !att || (!att->by_link && att->event->bpf_paused);
+
+	lockdep_assert_held(&bpf_hits_lock);
+	WRITE_ONCE(slot->runs, idle ? &bpf_idle_attachment : att);
 }
 
 static void free_array(struct rcu_head *rcu)
@@ -386,17 +430,18 @@ static void free_array(struct rcu_head *rcu)
  */
 static void event_find_sole(struct trace_event_call *call)
 {
-	const struct bpf_event_array *array = event_array(call);
-	struct bpf_attachment *sole = NULL;
+	const struct bpf_event_array *array = hit_array(call);
+	const struct bpf_attachment *sole = NULL;
 	struct trace_probe_event *event;
 
 	if (!(call->flags & TRACE_EVENT_FL_KPROBE))
 		return;
 
-	event = container_of(call, struct trace_probe_event, call);
-	if (array && array->nr == 1 && !array->att[0]->prog->kprobe_override &&
+	event = trace_probe_event_from_call(call);
+	if (array && array->nr == 1 && array->slots[0].runs != &bpf_idle_attachment &&
+	    !array->slots[0].att->prog->kprobe_override &&
 	    !(READ_ONCE(event->flags) & TP_FLAG_TRACE))
-		sole = array->att[0];
+		sole = array->slots[0].runs;
 	rcu_assign_pointer(event->sole, sole);
 }
 
@@ -406,22 +451,29 @@ static void event_find_sole(struct trace_event_call *call)
  *
  * Hits that are under way may still be handled as before.
  *
- * Context: process.
+ * Context: any but NMI.
  */
 void bpf_event_find_sole(struct trace_event_call *call)
 {
-	guard(mutex)(&bpf_event_mutex);
+	unsigned long flags;
 
+	raw_spin_lock_irqsave(&bpf_hits_lock, flags);
 	event_find_sole(call);
+	raw_spin_unlock_irqrestore(&bpf_hits_lock, flags);
 }
 
 static void event_set_array(struct trace_event_call *call,
 			    struct bpf_event_array *new)
 {
 	struct bpf_event_array *old = event_array(call);
+	u32 i;
 
-	rcu_assign_pointer(call->bpf_array, new);
-	event_find_sole(call);
+	scoped_guard(raw_spinlock_irqsave, &bpf_hits_lock) {
+		for (i = 0; new && i < new->nr; i++)
+			slot_set_runs(&new->slots[i]);
+		rcu_assign_pointer(call->bpf_array, new);
+		event_find_sole(call);
+	}
 	if (!old)
 		return;
 	if (call->flags & TRACE_EVENT_FL_UPROBE)
@@ -436,17 +488,11 @@ static bool array_has_prog(const struct bpf_event_array *array,
 	u32 i;
 
 	for (i = 0; array && i < array->nr; i++) {
-		if (array->att[i] && array->att[i]->prog == prog)
+		if (array->slots[i].att && array->slots[i].att->prog == prog)
 			return true;
 	}
 	return false;
 }
-
-/*
- * A link is in force for as long as there is one. Whoever created it may disable the
- * perf event when he lets go: libbpf does, also where the link is pinned.
- */
-static const bool never_paused;
 
 static struct bpf_attachment *attachment_new(const struct attach_request *req)
 {
@@ -462,9 +508,11 @@ static struct bpf_attachment *attachment_new(const struct attach_request *req)
 		return NULL;
 	}
 	att->hit.cookie = req->cookie;
+	att->func = req->prog->bpf_func;
+	att->insns = req->prog->insnsi;
 	att->prog = req->prog;
 	att->event = req->event;
-	att->paused = req->by_link ? &never_paused : &req->event->bpf_paused;
+	att->by_link = req->by_link;
 	return att;
 }
 
@@ -598,7 +646,7 @@ bool bpf_event_overrides(struct trace_event_call *call)
 
 	array = event_array(call);
 	for (i = 0; array && i < array->nr; i++) {
-		if (array->att[i] && array->att[i]->prog->kprobe_override)
+		if (array->slots[i].att && array->slots[i].att->prog->kprobe_override)
 			return true;
 	}
 	return false;
@@ -756,9 +804,13 @@ static void array_drop(struct trace_event_call *call,
 	}
 
 	/* Leaving needs no memory, only tidying up does. */
-	for (i = 0; array->att[i] != leaving; i++)
+	for (i = 0; array->slots[i].att != leaving; i++)
 		;
-	WRITE_ONCE(array->att[i], NULL);
+	scoped_guard(raw_spinlock_irqsave, &bpf_hits_lock) {
+		array->slots[i].att = NULL;
+		slot_set_runs(&array->slots[i]);
+		event_find_sole(call);
+	}
 }
 
 /**
@@ -787,6 +839,43 @@ void bpf_event_release(struct perf_event *event)
 	wait_for_readers(event->tp_event);
 	bpf_prog_put(att->prog);
 	attachment_free(att);
+}
+
+/**
+ * bpf_event_pause() - pause or resume the program of a perf event
+ * @event: the perf event
+ * @pause: what its owner asks for
+ *
+ * perf_event::state does not tell: events also go off when their task exits,
+ * their CPU goes offline or their group moves, and none of that is a reason
+ * for the program, which serves all tasks and CPUs, to stop or to start.
+ *
+ * A link is in force for as long as there is one. Whoever created it may disable
+ * the perf event when he lets go: libbpf does, also where the link is pinned.
+ *
+ * Context: any but NMI.
+ */
+void bpf_event_pause(struct perf_event *event, bool pause)
+{
+	struct trace_event_call *call = event->tp_event;
+	struct bpf_event_array *array;
+	unsigned long flags;
+	u32 i;
+
+	if (!call) {
+		event->bpf_paused = pause;
+		return;
+	}
+
+	raw_spin_lock_irqsave(&bpf_hits_lock, flags);
+	event->bpf_paused = pause;
+	array = hit_array(call);
+	for (i = 0; array && i < array->nr; i++) {
+		if (array->slots[i].att && array->slots[i].att->event == event)
+			slot_set_runs(&array->slots[i]);
+	}
+	event_find_sole(call);
+	raw_spin_unlock_irqrestore(&bpf_hits_lock, flags);
 }
 
 /**
@@ -822,8 +911,8 @@ int bpf_event_query(struct perf_event *event,
 	scoped_guard(mutex, &bpf_event_mutex) {
 		array = event_array(event->tp_event);
 		for (i = 0; array && i < array->nr; i++) {
-			if (array->att[i])
-				ids[cnt++] = array->att[i]->prog->aux->id;
+			if (array->slots[i].att)
+				ids[cnt++] = array->slots[i].att->prog->aux->id;
 		}
 	}
 

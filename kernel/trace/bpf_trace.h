@@ -41,27 +41,38 @@ struct bpf_attachment_stats {
 /* A program on a trace event; owned by the perf event that brought it. */
 struct bpf_attachment {
 	struct bpf_hit				hit;
+	struct bpf_attachment_stats __percpu	*stats;
+	bpf_func_t				func;	/* of @prog, at hand */
+	const struct bpf_insn			*insns;
 	struct bpf_prog				*prog;
 	struct perf_event			*event;
-	const bool				*paused; /* that of @event, or never */
-	struct bpf_attachment_stats __percpu	*stats;
+	bool					by_link;
 };
 
-/* The programs of a trace event. A slot is NULL once its owner is gone. */
+/* One of the programs of a trace event, and what hits run for it. */
+struct bpf_event_slot {
+	const struct bpf_attachment	*runs;	/* @att, or bpf_idle_attachment */
+	struct bpf_attachment		*att;	/* NULL once its owner is gone */
+};
+
 struct bpf_event_array {
 	struct rcu_head		rcu;
 	u32			nr;
-	struct bpf_attachment	*att[] __counted_by(nr);
+	struct bpf_event_slot	slots[] __counted_by(nr);
 };
+
+/* Stands for programs that are paused, or gone: it lets everything pass. */
+extern const struct bpf_attachment bpf_idle_attachment;
 
 struct bpf_attachment_stats
 bpf_stats_sum(const struct bpf_attachment_stats __percpu *stats);
 
-#ifdef CONFIG_BPF_EVENTS
-static __always_inline bool
-bpf_attachment_runs(const struct bpf_attachment *att)
+/* Inlined: it is called where there must be no kprobes. */
+static __always_inline void
+bpf_count_miss(struct bpf_prog *prog, struct bpf_attachment_stats __percpu *stats)
 {
-	return att && !READ_ONCE(*att->paused);
+	bpf_prog_inc_misses_counter(prog);
+	this_cpu_inc(stats->missed);
 }
 
 u32 bpf_run_timed(const struct bpf_prog *prog, void *ctx);
@@ -75,21 +86,33 @@ static __always_inline u32 bpf_run_quickly(const struct bpf_prog *prog, void *ct
 	return bpf_dispatcher_nop_func(ctx, prog->insnsi, prog->bpf_func);
 }
 
-/* Under bpf_prog_active; the caller clears bpf_current_hit in the end. */
+#ifdef CONFIG_BPF_EVENTS
+/*
+ * Under bpf_prog_active; the caller clears bpf_current_hit in the end. Whether runs
+ * are @timed is to be known at compile time.
+ */
 static __always_inline u32
-bpf_attachment_run(const struct bpf_attachment *att, void *ctx)
+__bpf_attachment_run(const struct bpf_attachment *att, void *ctx, bool timed)
 {
 	this_cpu_inc(att->stats->hits);
 	__this_cpu_write(bpf_current_hit, &att->hit);
-	return bpf_run_quickly(att->prog, ctx);
+	if (timed && att->prog)
+		return bpf_run_timed(att->prog, ctx);
+	return bpf_dispatcher_nop_func(ctx, att->insns, att->func);
 }
 
-/* Inlined: it is called where there must be no kprobes. */
+static __always_inline u32
+bpf_attachment_run(const struct bpf_attachment *att, void *ctx)
+{
+	cant_migrate();
+	return static_branch_unlikely(&bpf_stats_enabled_key) ?
+		__bpf_attachment_run(att, ctx, true) : __bpf_attachment_run(att, ctx, false);
+}
+
 static __always_inline void
 bpf_attachment_missed(const struct bpf_attachment *att)
 {
-	bpf_prog_inc_misses_counter(att->prog);
-	this_cpu_inc(att->stats->missed);
+	bpf_count_miss(att->prog, att->stats);
 }
 
 void bpf_event_find_sole(struct trace_event_call *call);
@@ -110,8 +133,7 @@ void bpf_event_find_sole(struct trace_event_call *call);
 static __always_inline bool
 bpf_event_run_sole(const struct bpf_attachment *att, void *ctx, bool *pass)
 {
-	if (unlikely(__this_cpu_read(bpf_prog_active)) ||
-	    unlikely(READ_ONCE(*att->paused)))
+	if (unlikely(__this_cpu_read(bpf_prog_active)))
 		return false;
 
 	cant_sleep();
@@ -176,7 +198,7 @@ int bpf_event_target(struct perf_event *event, struct trace_probe_target *target
  * Return: what the program returns, 0 if it was turned away.
  */
 static __always_inline u32
-bpf_args_prog_run(const struct bpf_prog *prog, u64 cookie,
+bpf_args_prog_run(struct bpf_prog *prog, u64 cookie,
 		  struct bpf_attachment_stats __percpu *stats, u64 *args)
 {
 	struct bpf_trace_run_ctx run_ctx = { .bpf_cookie = cookie };
@@ -187,11 +209,10 @@ bpf_args_prog_run(const struct bpf_prog *prog, u64 cookie,
 	if (likely(this_cpu_inc_return(*prog->active) == 1)) {
 		this_cpu_inc(stats->hits);
 		old = bpf_set_run_ctx(&run_ctx.run_ctx);
-		ret = bpf_prog_run(prog, args);
+		ret = bpf_run_quickly(prog, args);
 		bpf_reset_run_ctx(old);
 	} else {
-		bpf_prog_inc_misses_counter((struct bpf_prog *)prog);
-		this_cpu_inc(stats->missed);
+		bpf_count_miss(prog, stats);
 	}
 	this_cpu_dec(*prog->active);
 	rcu_read_unlock();

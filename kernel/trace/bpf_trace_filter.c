@@ -44,15 +44,6 @@ struct bpf_event_filter {
 
 static const struct bpf_hit filter_hit;
 
-static bool filter_missed(const struct bpf_event_filter *filter)
-{
-	bpf_prog_inc_misses_counter(filter->prog);
-	this_cpu_inc(filter->stats->missed);
-	return false;
-}
-
-NOKPROBE_SYMBOL(filter_missed);
-
 /**
  * bpf_event_filter_run() - ask the filter of a tracepoint's event
  * @file: the event in its instance
@@ -99,7 +90,8 @@ bool bpf_event_filter_run_kprobe(struct trace_event_file *file, struct pt_regs *
 		pass = bpf_prog_run(filter->prog, regs);
 		__this_cpu_write(bpf_current_hit, NULL);
 	} else {
-		pass = filter_missed(filter);
+		bpf_count_miss(filter->prog, filter->stats);
+		pass = false;
 	}
 	__this_cpu_dec(bpf_prog_active);
 out:

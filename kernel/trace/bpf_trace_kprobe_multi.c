@@ -9,7 +9,8 @@
  *		   addr		start of the function
  *		   cookie	what bpf_get_attach_cookie() returns there
  *
- * The modules that functions are in stay for as long as the link does.
+ * The modules that functions are in stay for as long as the link does. What a
+ * link leaves behind is freed later, together with that of others.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
@@ -23,6 +24,7 @@
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
+#include <linux/llist.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/percpu.h>
@@ -30,8 +32,10 @@
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/uaccess.h>
+#include <linux/workqueue.h>
 
 #include "bpf_trace.h"
+#include "ftrace_internal.h"
 
 /* How many functions one link takes at most. ABI. */
 #define KPROBE_MULTI_MAX_SITES	BIT(20)
@@ -49,6 +53,8 @@ struct bpf_kprobe_multi_link {
 	u32					nr_mods;
 	u32					flags;
 	bool					has_cookies;
+	bool					was_attached;
+	struct llist_node			gone; /* in gone_links */
 	u32					nr_sites;
 	struct kprobe_multi_site		sites[] __counted_by(nr_sites);
 };
@@ -100,17 +106,11 @@ site_cookie(const struct bpf_kprobe_multi_link *link, unsigned long addr)
 	return link->has_cookies ? find_cookie(link, addr) : 0;
 }
 
-static void count_miss(struct bpf_kprobe_multi_link *link)
-{
-	bpf_prog_inc_misses_counter(link->link.prog);
-	this_cpu_inc(link->stats->missed);
-}
-
-NOKPROBE_SYMBOL(count_miss);
-
 /*
  * Fprobe calls with preemption disabled, from anywhere that ftrace can be: any
- * lock may be held. See bpf_event_run() for what bpf_prog_active is good for.
+ * lock may be held. See bpf_event_run() for what bpf_prog_active is good for. Here
+ * it is the one guard against recursion, so it comes before, and goes after, all
+ * that can be traced: that may be one of the functions.
  *
  * Return: what the program returns, or -EBUSY if it missed the hit.
  */
@@ -118,30 +118,27 @@ static __always_inline int
 run_prog(struct bpf_kprobe_multi_link *link, unsigned long ip, struct pt_regs *regs,
 	 bool is_return, void *session_cookie)
 {
-	unsigned long func_ip = bpf_func_start(ip);
-	struct kprobe_session_hit hit = {
-		.hit.func_ip = func_ip,
-		.hit.cookie = site_cookie(link, func_ip),
-		.is_return = is_return,
-		.cookie = session_cookie,
-	};
+	struct kprobe_session_hit hit;
 	int ret;
 
-	cant_sleep();
-	rcu_read_lock();
 	if (unlikely(__this_cpu_read(bpf_prog_active))) {
-		count_miss(link);
-		rcu_read_unlock();
+		bpf_count_miss(link->link.prog, link->stats);
 		return -EBUSY;
 	}
 
 	__this_cpu_write(bpf_prog_active, 1);
+	cant_sleep();
+	rcu_read_lock();
+	hit.hit.func_ip = bpf_func_start(ip);
+	hit.hit.cookie = site_cookie(link, hit.hit.func_ip);
+	hit.is_return = is_return;
+	hit.cookie = session_cookie;
 	this_cpu_inc(link->stats->hits);
 	__this_cpu_write(bpf_current_hit, &hit.hit);
 	ret = bpf_run_quickly(link->link.prog, regs);
 	__this_cpu_write(bpf_current_hit, NULL);
-	__this_cpu_write(bpf_prog_active, 0);
 	rcu_read_unlock();
+	__this_cpu_write(bpf_prog_active, 0);
 	return ret;
 }
 
@@ -167,7 +164,7 @@ static int session_entry(struct fprobe *fp, unsigned long entry_ip,
 	*(u64 *)data = 0;
 	ret = run_prog(link, entry_ip, regs, false, data);
 	if (unlikely(ret == -EBUSY))
-		count_miss(link);
+		bpf_count_miss(link->link.prog, link->stats);
 	return ret;
 }
 
@@ -180,6 +177,15 @@ static void multi_return(struct fprobe *fp, unsigned long entry_ip,
 }
 
 NOKPROBE_SYMBOL(multi_return);
+
+static void multi_missed(struct fprobe *fp)
+{
+	struct bpf_kprobe_multi_link *link = fprobe_link(fp);
+
+	bpf_count_miss(link->link.prog, link->stats);
+}
+
+NOKPROBE_SYMBOL(multi_missed);
 
 enum multi_error {
 	MULTI_NO_SYMBOL,
@@ -382,39 +388,67 @@ static int hold_modules(struct bpf_kprobe_multi_link *link)
 	return 0;
 }
 
-/*
- * Nobody runs the program once the fprobe is unregistered: ftrace waits for
- * those who are at an entry, and for everyone with preemption disabled, which
- * are those at a return. Later returns find no handler.
- */
-static void multi_release(struct bpf_link *link)
+static void put_modules(struct bpf_kprobe_multi_link *link)
 {
-	unregister_fprobe(&multi_link(link)->fp);
+	while (link->nr_mods)
+		module_put(link->mods[--link->nr_mods]);
 }
 
-static void multi_dealloc(struct bpf_link *bpf_link)
+/*
+ * The functions are as if there had never been a link once the fprobe is
+ * unregistered, and nobody runs the program any more one grace period later: what
+ * runs it looks whether the fprobe is disabled, or its returns stopped, with
+ * preemption disabled.
+ */
+static void multi_release(struct bpf_link *bpf_link)
 {
 	struct bpf_kprobe_multi_link *link = multi_link(bpf_link);
 
-	while (link->nr_mods)
-		module_put(link->mods[--link->nr_mods]);
+	unregister_fprobe_nowait(&link->fp);
+	synchronize_rcu_expedited();
+	put_modules(link);
+	link->was_attached = true;
+}
+
+static void multi_free(struct bpf_kprobe_multi_link *link)
+{
+	put_modules(link);
 	kfree(link->mods);
 	free_percpu(link->stats);
 	kvfree(link);
 }
 
-static struct bpf_attachment_stats multi_stats(const struct bpf_kprobe_multi_link *link)
-{
-	struct bpf_attachment_stats sum = bpf_stats_sum(link->stats);
+/* Released links, which those who were on their way to the fprobe may look at */
+static LLIST_HEAD(gone_links);
 
-	sum.missed += READ_ONCE(link->fp.nmissed);
-	return sum;
+static void free_gone_links(struct work_struct *work)
+{
+	struct llist_node *gone = llist_del_all(&gone_links);
+	struct bpf_kprobe_multi_link *link, *next;
+
+	ftrace_wait_for_callers();
+	llist_for_each_entry_safe(link, next, gone, gone) {
+		free_fprobe(&link->fp);
+		multi_free(link);
+	}
+}
+
+static DECLARE_WORK(free_gone_links_work, free_gone_links);
+
+static void multi_dealloc(struct bpf_link *bpf_link)
+{
+	struct bpf_kprobe_multi_link *link = multi_link(bpf_link);
+
+	if (!link->was_attached)
+		multi_free(link);
+	else if (llist_add(&link->gone, &gone_links))
+		queue_work(system_unbound_wq, &free_gone_links_work);
 }
 
 static void multi_show_fdinfo(const struct bpf_link *bpf_link, struct seq_file *m)
 {
 	const struct bpf_kprobe_multi_link *link = multi_link(bpf_link);
-	struct bpf_attachment_stats sum = multi_stats(link);
+	struct bpf_attachment_stats sum = bpf_stats_sum(link->stats);
 
 	seq_printf(m, "func_cnt:\t%u\nbpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
 		   link->nr_sites, sum.hits, sum.missed);
@@ -433,7 +467,7 @@ static int multi_fill_info(const struct bpf_link *bpf_link, struct bpf_link_info
 
 	info->kprobe_multi.count = link->nr_sites;
 	info->kprobe_multi.flags = link->flags;
-	info->kprobe_multi.missed = multi_stats(link).missed;
+	info->kprobe_multi.missed = bpf_stats_sum(link->stats).missed;
 	for (i = 0; i < min(room, link->nr_sites); i++) {
 		if (put_user(show ? (u64)link->sites[i].addr : 0, uaddrs + i))
 			return -EFAULT;
@@ -504,6 +538,8 @@ static int register_sites(struct bpf_kprobe_multi_link *link)
 	u32 i;
 	int err;
 
+	link->fp.flags = FPROBE_FL_GUARDED;
+	link->fp.missed_handler = multi_missed;
 	if (!(link->flags & BPF_F_KPROBE_MULTI_RETURN))
 		link->fp.entry_handler = is_session(link) ? session_entry : multi_entry;
 	if (is_session(link) || link->flags & BPF_F_KPROBE_MULTI_RETURN)

@@ -43,14 +43,23 @@ BPF_CALL_5(bpf_trace_printk, char *, fmt, u32, fmt_size, u64, arg1, u64, arg2,
 	return print_line(fmt, fmt_size, args, ARRAY_SIZE(args));
 }
 
+/* Return: how many values these are for a format, or -EINVAL. */
+static int format_nr_args(const u64 *args, u32 size)
+{
+	u32 nr = size / sizeof(*args);
+
+	if (size % sizeof(*args) || nr > MAX_BPRINTF_VARARGS || (nr && !args))
+		return -EINVAL;
+	return nr;
+}
+
 BPF_CALL_4(bpf_trace_vprintk, char *, fmt, u32, fmt_size, const u64 *, args,
 	   u32, args_size)
 {
-	u32 nr_args = args_size / sizeof(*args);
+	int nr_args = format_nr_args(args, args_size);
 
-	if (args_size % sizeof(*args) || nr_args > MAX_BPRINTF_VARARGS ||
-	    (nr_args && !args))
-		return -EINVAL;
+	if (nr_args < 0)
+		return nr_args;
 	return print_line(fmt, fmt_size, args, nr_args);
 }
 
@@ -115,12 +124,10 @@ BPF_CALL_5(bpf_seq_printf, struct seq_file *, m, char *, fmt, u32, fmt_size,
 	struct bpf_bprintf_data data = {
 		.get_bin_args = true,
 	};
-	u32 nr_args = args_size / sizeof(*args);
-	int err;
+	int err, nr_args = format_nr_args(args, args_size);
 
-	if (args_size % sizeof(*args) || nr_args > MAX_BPRINTF_VARARGS ||
-	    (nr_args && !args))
-		return -EINVAL;
+	if (nr_args < 0)
+		return nr_args;
 
 	err = bpf_bprintf_prepare(fmt, fmt_size, args, nr_args, &data);
 	if (err < 0)

@@ -84,9 +84,9 @@ bool bpf_uprobe_event_run(const struct bpf_event_array *array,
 	u32 i;
 
 	for (i = 0; i < array->nr; i++) {
-		const struct bpf_attachment *att = READ_ONCE(array->att[i]);
+		const struct bpf_attachment *att = READ_ONCE(array->slots[i].runs);
 
-		if (!bpf_attachment_runs(att) || !attachment_covers_current(att))
+		if (att == &bpf_idle_attachment || !attachment_covers_current(att))
 			continue;
 		this_cpu_inc(att->stats->hits);
 		if (!bpf_uprobe_prog_run(att->prog, att->hit.cookie, func_ip, regs))

@@ -149,13 +149,39 @@ static void *sleeper(void *arg)
 	return NULL;
 }
 
-/* More calls are under way than a kernel may have set room aside for */
+/*
+ * Has more calls of WAIT_FUNC under way than a kernel may have set room aside for.
+ * Return: how many of them the program that counts for OUTER saw, or a negative
+ * errno.
+ */
+static int sleep_together(struct area *area)
+{
+	__u64 end = now_ns() + 60000000000ULL;
+	pthread_t threads[SLEEPERS];
+	sigset_t set;
+	int i, err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (i = 0; i < SLEEPERS; i++) {
+		err = pthread_create(&threads[i], NULL, sleeper, NULL);
+		if (err)
+			return -err;
+	}
+	while (area_get(area, OUTER) < SLEEPERS && now_ns() < end)
+		sleep_ms(10);
+	for (i = 0; i < SLEEPERS; i++)
+		pthread_kill(threads[i], SIGUSR1);
+	for (i = 0; i < SLEEPERS; i++)
+		pthread_join(threads[i], NULL);
+	return area_get(area, OUTER);
+}
+
 TEST_F(miss, no_room_to_note_where_to_return)
 {
-	__u64 missed, end = now_ns() + 60000000000ULL;
-	pthread_t threads[SLEEPERS];
-	int i, link, all;
-	sigset_t set;
+	int link, all, before = misses(self->prog);
+	__u64 missed;
 
 	close(self->link);
 	self->link = multi_link_one(WAIT_FUNC, variant->attach, variant->flags,
@@ -165,23 +191,46 @@ TEST_F(miss, no_room_to_note_where_to_return)
 	link = multi_link_one(WAIT_FUNC, BPF_TRACE_KPROBE_MULTI, 0, all);
 	ASSERT_LE(0, link);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &set, NULL));
-	for (i = 0; i < SLEEPERS; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, sleeper, NULL));
-	while (area_get(&self->area, OUTER) < SLEEPERS && now_ns() < end)
-		sleep_ms(10);
-	EXPECT_EQ(SLEEPERS, area_get(&self->area, OUTER));
-	for (i = 0; i < SLEEPERS; i++)
-		pthread_kill(threads[i], SIGUSR1);
-	for (i = 0; i < SLEEPERS; i++)
-		pthread_join(threads[i], NULL);
+	EXPECT_EQ(SLEEPERS, sleep_together(&self->area));
 
 	missed = link_missed(self->link);
 	EXPECT_EQ((SLEEPERS - missed) * variant->ends,
 		  area_get(&self->area, TALLY_RUNS));
+	EXPECT_EQ(missed, misses(self->prog) - before);
 	EXPECT_EQ(0, link_missed(link));
+}
+
+/* What kernels of one configuration or another call while they handle a hit */
+static const char * const inside_hits[] = {
+	"__cant_migrate", "__cant_sleep", "__rcu_read_lock", "__rcu_read_unlock",
+	"_find_next_bit", "call_rcu", "copy_from_kernel_nofault", "rcu_read_lock_any_held",
+};
+
+/* It comes to an end, and to nobody else's expense */
+TEST_F(miss, functions_that_hits_call)
+{
+	int all = count_prog_as(&self->area, OUTER, 0, BPF_TRACE_KPROBE_MULTI);
+	int prog = count_prog_as(&self->area, OUTER - 1, 0, variant->attach);
+	int links = 0, link, runs;
+	size_t i;
+
+	close(self->link);
+	ASSERT_LE(0, multi_link_one(WAIT_FUNC, BPF_TRACE_KPROBE_MULTI, 0, all));
+	self->link = multi_link_one(WAIT_FUNC, variant->attach, variant->flags,
+				    self->prog);
+	ASSERT_LE(0, self->link);
+	for (i = 0; i < ARRAY_SIZE(inside_hits); i++) {
+		link = multi_link_one(inside_hits[i], variant->attach, variant->flags, prog);
+		links += link >= 0;
+	}
+	ASSERT_LT(0, links);
+
+	EXPECT_EQ(SLEEPERS, sleep_together(&self->area));
+
+	runs = area_get(&self->area, TALLY_RUNS) / variant->ends;
+	EXPECT_LT(0, runs);
+	EXPECT_GE(SLEEPERS, runs);
+	EXPECT_LT(0, area_get(&self->area, OUTER - 1));
 }
 
 TEST_HARNESS_MAIN
