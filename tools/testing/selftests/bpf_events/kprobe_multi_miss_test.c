@@ -163,7 +163,8 @@ static int sleep_together(struct area *area)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
 	for (i = 0; i < SLEEPERS; i++) {
 		err = pthread_create(&threads[i], NULL, sleeper, NULL);
 		if (err)
