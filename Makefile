@@ -11,12 +11,16 @@ help:
 	@echo 'make bench [PROBES="10 200 1000"]  what events with BPF programs cost, against stock: a table of instructions, a chart;'
 	@echo '                           [PAIR=retpoline|preempt] of kernels with that, [ACCEL=kvm] real time beside it'
 	@echo 'make clients [KERNEL=series] [SUITES="bpftool libbpf perf bpftrace bcc"]  the tools that people have, unmodified; bcc takes a while'
+	@echo 'make promises              what README.md promises: make apply, its program, the quick clients, the cost of events'
+	@echo 'make mutants [NAMES=...] [FRAGMENT=debug]  does a test see it when a line is wrong? For each in scripts/mutants.spec, or those named'
+	@echo 'make soak [ROUNDS=2]       for a night: all tests on all variants of the kernel, in random orders, and all that is too long for make test'
+	@echo 'make own-tests             the kernel'"'"'s own tests of what the series changes for everyone; [KERNEL=series-own] [ALL=all]'
 	@echo 'make apply KDIR=path       put the series on a Linux 6.12 tree of your own [DERIVE=1]'
 	@echo 'make tree                  build/linux: the baseline, then one commit a patch; edit and commit there'
 	@echo 'make export                build/linux -> series/ and the copies of the files that it adds'
-	@echo 'make check                 do these agree, is each patch clean'
+	@echo 'make check [AFRESH=1]      do these agree, is each patch clean [as if nothing were known]'
 	@echo 'make test-list             accept the names of the tests that ran last as the list of those that must run'
-	@echo 'make clean                 remove build/ (refuses while build/linux has work that is not exported)'
+	@echo 'make clean                 remove build/ (refuses while a git tree there has work that is not exported)'
 
 run:
 	@scripts/run $(SAMPLE)
@@ -26,9 +30,15 @@ bench:
 	@scripts/bench $(PROBES)
 clients:
 	@scripts/clients $(or $(KERNEL),series) $(SUITES)
+mutants:
+	@scripts/mutants $(if $(FRAGMENT),-k $(FRAGMENT)) $(NAMES)
+soak:
+	@scripts/soak $(ROUNDS)
+own-tests:
+	@scripts/own-tests $(or $(KERNEL),series-own) $(ALL)
 apply:
 	@scripts/apply '$(KDIR)'
-test tree export check clean test-list:
+test promises tree export check clean test-list:
 	@scripts/$@
 
-.PHONY: help run shell bench clients apply test tree export check clean test-list
+.PHONY: help run shell bench clients mutants own-tests soak apply test promises tree export check clean test-list

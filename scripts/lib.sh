@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # what is set here is used by those who source it, and the other way round
 # Sourced by every script here: paths, the environment of compiler and git, and how a step is shown.
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 build=$top/build
 logs=$build/logs
 scripts=$top/scripts
@@ -12,6 +12,7 @@ export LC_ALL=C PATH=/usr/lib/ccache:$PATH CCACHE_BASEDIR=$build CCACHE_NOHASHDI
 export KBUILD_BUILD_USER=bpf KBUILD_BUILD_HOST=kprobe KBUILD_BUILD_TIMESTAMP=@0
 
 # What git does here must not depend on anybody's configuration, and the same input gives the same commit ids.
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX # a hook's, or those of rebase --exec
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 export GIT_COMMITTER_NAME=${GIT_COMMITTER_NAME:-harness} GIT_COMMITTER_EMAIL=${GIT_COMMITTER_EMAIL:-harness@localhost}
 export GIT_AUTHOR_NAME=${GIT_AUTHOR_NAME:-harness} GIT_AUTHOR_EMAIL=${GIT_AUTHOR_EMAIL:-harness@localhost}
@@ -22,22 +23,38 @@ die() {
 }
 
 # step NAME COMMAND...: "[2/5] NAME ... 12s".  What the command says goes to build/logs/NAME.log, its progress (fd 3) to the
-# terminal; when it fails, so does what went wrong.  The caller sets steps to how many there are.
+# terminal; when it fails, so does what went wrong.  The caller sets steps to how many there are; where it is empty, since some go
+# on beside each other, there are two lines with the time instead: "0:12 NAME", and when it is over "1:02 NAME: 50 s".
 step=0
 step() {
 	local name=$1 log=$logs/${1// /-}.log start=$SECONDS rc=0
 	shift
-	printf '[%d/%d] %s ... ' "$((++step))" "$steps" "$name"
-	"$@" 3>&1 >"$log" 2>&1 || rc=$?
+	if [[ $steps ]]; then
+		printf '[%d/%d] %s ... ' "$((++step))" "$steps" "$name"
+		"$@" 3>&1 >"$log" 2>&1 || rc=$?
+	else
+		printf '%s %s\n' "$(clock)" "$name"
+		"$@" 3>/dev/null >"$log" 2>&1 || rc=$?
+		printf '%s %s: ' "$(clock)" "$name"
+	fi
 	if ((rc == 4)); then # the one line that says what is missing
 		cat "$log"
 	elif ((rc)); then
-		printf 'failed after %ds, see %s\n' "$((SECONDS - start))" "$log"
+		printf 'failed after %d s, see %s\n' "$((SECONDS - start))" "$log"
 		grep -A 5 '^not ok ' "$log" || tail -n 20 "$log"
 	else
-		printf '%ds\n' "$((SECONDS - start))"
+		printf '%d s\n' "$((SECONDS - start))"
 	fi
 	return "$rc"
+}
+clock() { printf '%d:%02d' $((SECONDS / 60)) $((SECONDS % 60)); }
+
+# tally RESULTS: "N passed, N failed", of the lines "ok ..." and "not ok ..." in that file; returns whether all passed.
+tally() {
+	local passed failed
+	passed=$(grep -c '^ok ' "$1" || true) failed=$(grep -c '^not ok ' "$1" || true)
+	echo "$passed passed, $failed failed"
+	((failed == 0 && passed > 0))
 }
 
 # stamp NAME KEY: has NAME been done for this KEY?  stamp_set NAME KEY: it has now.
@@ -65,16 +82,6 @@ exported_files() {
 hash_files() { find "$@" -type f -print0 | sort -z | xargs -0 -r sha256sum | sha256sum | cut -c-16; }
 baseline_key() { echo "$(<"$build/stamp/stock") $(cd "$top" && hash_files baseline)"; }
 series_key() { echo "$(baseline_key) $(cd "$top" && hash_files series -name '0*.patch')"; }
-
-# The branch "series" may be moved or removed where it is what make tree or make export left, and nothing is edited.
-refuse_to_lose_work() {
-	local head
-	head=$(git -C "$linux" rev-parse -q --verify series 2>/dev/null) || return 0
-	[[ ! -e $build/stamp/exported ]] || stamp exported "$head" ||
-		die "build/linux has commits that are not in series/: make export first (or git reset)"
-	[[ -z $(git -C "$linux" status --porcelain | head -n 1) ]] ||
-		die "build/linux has edits that are not committed: commit and make export first (or git stash)"
-}
 
 # guest_samples DIR NAME...: these samples with their demos in DIR/samples, for vm -d DIR.
 guest_samples() {

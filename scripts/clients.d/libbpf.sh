@@ -30,3 +30,17 @@ multi() { # SEC("kprobe.multi"): a cookie for each function
 	line "multi vfs_read" c0de05 "$read" "$(near "$read")$"
 	line "multi vfs_write" c0de06 "$write" "$(near "$write")$"
 }
+arg_ctx() { # a global function that is handed the context, __arg_ctx
+	"$DIR/argctx" libbpf "$DIR/argctx.bpf.o" >"$out"
+	sees '^libbpf: hits 3 length 5$'
+}
+light() { # a light skeleton, which states no kernel version
+	"$DIR/argctx" light >"$out"
+	sees '^light: hits 3 length 5$'
+}
+# probes.txt is what the stock kernel answers:
+# scripts/vm -r stock "$PWD/build/obj/clients/probes" >scripts/clients.d/probes.txt
+probes() { # what libbpf finds out about the kernel, as on the stock one
+	"$DIR/probes" >"$out"
+	diff probes.txt "$out"
+}

@@ -1,0 +1,29 @@
+# shellcheck shell=bash disable=SC2154 # the variables and functions are those of "guest"
+# What README.md says that one would see.  scripts/readme has put what it has into $DIR/readme.
+# session FILE: types the lines that begin with "# " at a prompt; the others must then be on the screen, but for the numbers, and
+# for the name of a task in a trace: of one that is gone, the kernel may not have it any more.
+session() {
+	local line regex
+	mkfifo /tmp/keys
+	start sh -c 'exec script -qfc "exec bash --norc --noprofile -i" /dev/null </tmp/keys'
+	exec 3>/tmp/keys
+	(sleep 60 && kill -KILL -- "-$tool") & # long enough for all of it
+	while IFS= read -r line; do
+		if [[ $line = '# '* ]]; then
+			echo "${line#\# }" >&3
+		else
+			regex=$(sed -E 's/[].*^$+?(){}|[\]/\\&/g; s/[0-9]+/[0-9]+/g; s/ +/ +/g; s/(\\\.){5}/[^ ]{5}/
+				s/^ \+[^ ]*-\[0-9]/ [^ ]+-[0-9]/' <<<"$line")
+			until_sees "$regex"$'\r?$'
+		fi
+	done <"$1"
+}
+
+program() { # the program to start from: built and run as README.md says
+	cd "$DIR/readme" || return
+	session session
+}
+make_shell() { # make shell CMD=: as in README.md
+	bash -c "$(<"$DIR/readme/command")" >"$out" 2>&1
+	diff -B "$DIR/readme/command.out" "$out"
+}
