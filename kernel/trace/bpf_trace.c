@@ -44,6 +44,7 @@
 #include <linux/stringify.h>
 #include <linux/syscalls.h>
 #include <linux/sysctl.h>
+#include <linux/tick.h>
 #include <linux/uaccess.h>
 #include <linux/uprobes.h>
 #include <linux/version.h>
@@ -780,13 +781,19 @@ int bpf_event_set_prog(struct perf_event *event, u32 prog_fd)
  *
  * But for uprobes, what runs programs has preemption disabled. The grace period is
  * an expedited one, since those who detach many probes close one after another. It
- * interrupts each CPU that is not idle, once; disarming a probe, which is next,
- * interrupts them all, several times.
+ * interrupts each CPU that is neither idle nor, with nohz_full, in user space, once.
+ * To disarm a kprobe, which is next if nobody else has the event, interrupts them
+ * all, several times. For other events it might be the only interrupt, so where
+ * there are CPUs that want none, those who close them wait longer.
  */
 static void wait_for_readers(const struct trace_event_call *call)
 {
+	bool is_kprobe = call && call->flags & TRACE_EVENT_FL_KPROBE;
+
 	if (call && call->flags & TRACE_EVENT_FL_UPROBE)
 		uprobe_unregister_sync();
+	else if (tick_nohz_full_enabled() && !is_kprobe)
+		synchronize_rcu();
 	else
 		synchronize_rcu_expedited();
 }
@@ -815,7 +822,7 @@ static void array_drop(struct trace_event_call *call,
 
 /**
  * bpf_event_release() - end the attachment of a perf event, if it has one
- * @event: the perf event
+ * @event: the perf event; off, unless it is to go on without the program
  *
  * Once this returns no run of the program starts on behalf of this event on
  * any CPU, and none is under way.
@@ -1021,6 +1028,9 @@ static int kprobe_prog_check_load(const union bpf_attr *attr,
 					   LINUX_VERSION_SUBLEVEL);
 	u32 built = attr->kern_version;
 
+	/* Programs with types are relocated to those of the running kernel. */
+	if (!built && attr->func_info_cnt)
+		return 0;
 	if (built == running || !READ_ONCE(kern_version_check))
 		return 0;
 	/* Multi links came when loaders had stopped to fill in the field. */
@@ -1031,6 +1041,10 @@ static int kprobe_prog_check_load(const union bpf_attr *attr,
 		built, built >> 16, (built >> 8) & 0xff, built & 0xff);
 	bpf_log(log, "the running kernel 0x%06x (%u.%u.%u)\n", running,
 		LINUX_VERSION_MAJOR, LINUX_VERSION_PATCHLEVEL, LINUX_VERSION_SUBLEVEL);
+	if (!built) {
+		bpf_log(log, "A program without BTF must state it; ");
+		bpf_log(log, "sysctl kernel.bpf_kprobe_kern_version=0 turns the check off\n");
+	}
 	return -EINVAL;
 }
 

@@ -338,12 +338,12 @@ u64 bpf_get_stackid(u64 regs, u64 map, u64 flags, u64 r4, u64 r5);
 u64 bpf_get_stack(u64 regs, u64 buf, u64 size, u64 flags, u64 r5);
 
 /* bpf_trace_fetch.c: kfuncs, for programs only */
-u8 bpf_fetch_u8(const void *addr__ign);
-u16 bpf_fetch_u16(const void *addr__ign);
-u32 bpf_fetch_u32(const void *addr__ign);
-u64 bpf_fetch_u64(const void *addr__ign);
-void *bpf_fetch_ptr(const void *addr__ign);
-int bpf_memcmp(const void *addr__ign, const void *mem, u32 mem__sz);
+u8 bpf_fetch_u8(const void *addr__any);
+u16 bpf_fetch_u16(const void *addr__any);
+u32 bpf_fetch_u32(const void *addr__any);
+u64 bpf_fetch_u64(const void *addr__any);
+void *bpf_fetch_ptr(const void *addr__any);
+int bpf_memcmp(const void *addr__any, const void *mem, u32 mem__sz);
 void bpf_dump_stack(void);
 
 /* bpf_trace.c: of all these, what every tracing program has */

@@ -26,69 +26,69 @@
 
 /**
  * bpf_fetch_u8() - read a byte of kernel memory
- * @addr__ign: where
+ * @addr__any: where
  *
  * Return: the byte, 0 if there is no memory at this address.
  */
-__bpf_kfunc u8 bpf_fetch_u8(const void *addr__ign)
+__bpf_kfunc u8 bpf_fetch_u8(const void *addr__any)
 {
-	return fetch(u8, addr__ign);
+	return fetch(u8, addr__any);
 }
 
 /**
  * bpf_fetch_u16() - read two bytes of kernel memory
- * @addr__ign: where
+ * @addr__any: where
  *
  * Return: the number, 0 if there is no memory at this address.
  */
-__bpf_kfunc u16 bpf_fetch_u16(const void *addr__ign)
+__bpf_kfunc u16 bpf_fetch_u16(const void *addr__any)
 {
-	return fetch(u16, addr__ign);
+	return fetch(u16, addr__any);
 }
 
 /**
  * bpf_fetch_u32() - read four bytes of kernel memory
- * @addr__ign: where
+ * @addr__any: where
  *
  * Return: the number, 0 if there is no memory at this address.
  */
-__bpf_kfunc u32 bpf_fetch_u32(const void *addr__ign)
+__bpf_kfunc u32 bpf_fetch_u32(const void *addr__any)
 {
-	return fetch(u32, addr__ign);
+	return fetch(u32, addr__any);
 }
 
 /**
  * bpf_fetch_u64() - read eight bytes of kernel memory
- * @addr__ign: where
+ * @addr__any: where
  *
  * Return: the number, 0 if there is no memory at this address.
  */
-__bpf_kfunc u64 bpf_fetch_u64(const void *addr__ign)
+__bpf_kfunc u64 bpf_fetch_u64(const void *addr__any)
 {
-	return fetch(u64, addr__ign);
+	return fetch(u64, addr__any);
 }
 
 /**
  * bpf_fetch_ptr() - read a pointer in kernel memory
- * @addr__ign: where
+ * @addr__any: where
  *
  * Return: the pointer, NULL if there is no memory at this address.
  */
-__bpf_kfunc void *bpf_fetch_ptr(const void *addr__ign)
+__bpf_kfunc void *bpf_fetch_ptr(const void *addr__any)
 {
-	return (void *)fetch(unsigned long, addr__ign);
+	return (void *)fetch(unsigned long, addr__any);
 }
 
 /**
  * bpf_memcmp() - compare kernel memory with the program's
- * @addr__ign: the kernel's
+ * @addr__any: the kernel's
  * @mem: the program's
  * @mem__sz: how many bytes
  *
  * Return: 0 if they are the same, -1 or 1 if the first byte that is not is less
  * or greater in the kernel, or -EFAULT if it cannot be read up to there.
  */
-__bpf_kfunc int bpf_memcmp(const void *addr__ign, const void *mem, u32 mem__sz)
+__bpf_kfunc int bpf_memcmp(const void *addr__any, const void *mem, u32 mem__sz)
 {
 	u8 chunk[64];
 	u32 off, len;
@@ -96,7 +96,7 @@ __bpf_kfunc int bpf_memcmp(const void *addr__ign, const void *mem, u32 mem__sz)
 
 	for (off = 0; off < mem__sz; off += len) {
 		len = min_t(u32, mem__sz - off, sizeof(chunk));
-		if (copy_from_kernel_nofault(chunk, addr__ign + off, len))
+		if (copy_from_kernel_nofault(chunk, addr__any + off, len))
 			return -EFAULT;
 		diff = memcmp(chunk, mem + off, len);
 		if (diff)

@@ -245,10 +245,12 @@ static int event_nr_args(const struct trace_event_call *call)
 
 static bool event_takes_progs(const struct trace_event_call *call)
 {
-	/* Custom events have records like a tracepoint's, and no say in hits. */
-	if (call->flags & TRACE_EVENT_FL_CUSTOM)
-		return false;
-	return call->flags & (TRACE_EVENT_FL_UKPROBE | TRACE_EVENT_FL_TRACEPOINT) ||
+	/*
+	 * Of events with the flag of tracepoints, what TRACE_EVENT() makes has
+	 * arguments for a program. Synthetic events, user events, and those that
+	 * modules put on tracepoints of others have none, and ask none.
+	 */
+	return call->flags & TRACE_EVENT_FL_UKPROBE || call->class->nr_args ||
 	       is_syscall_enter(call) || is_syscall_exit(call);
 }
 
@@ -272,7 +274,7 @@ static int check_prog(const struct filter_request *req, int pos)
 	if (prog->kprobe_override)
 		return filter_refused(req, FILTER_OVERRIDES, pos);
 
-	reads = prog->aux->max_ctx_offset / sizeof(u64);
+	reads = DIV_ROUND_UP(prog->aux->max_ctx_offset, sizeof(u64));
 	if (nr_args >= 0 && reads > nr_args) {
 		snprintf(note, sizeof(note), "reads arg%d of %d", reads, nr_args);
 		return filter_refused_note(req, FILTER_TOO_MANY_ARGS, pos, note);
@@ -297,14 +299,24 @@ static void filter_free_rcu(struct rcu_head *rcu)
 	filter_free(container_of(rcu, struct bpf_event_filter, rcu));
 }
 
+/*
+ * Ends what a filter has begun. Hits that are under way when the event goes off still
+ * record, and have asked the filter, or are about to: it stays until they are done.
+ */
+static void filter_disable_event(struct trace_event_file *file)
+{
+	if (event_filter_of(file)->enabled)
+		trace_event_enable_disable(file, 0, 0);
+	if (!(file->flags & EVENT_FILE_FL_ENABLED) ||
+	    file->flags & EVENT_FILE_FL_SOFT_DISABLED)
+		synchronize_rcu();
+}
+
 /* Hits that begin from now on do not see the filter. */
 static struct bpf_event_filter *filter_unlink(struct trace_event_file *file)
 {
 	struct bpf_event_filter *filter = event_filter_of(file);
 
-	/* Disabled first: a hit that the program has not seen must not be recorded. */
-	if (filter->enabled && !(file->flags & EVENT_FILE_FL_FREED))
-		trace_event_enable_disable(file, 0, 0);
 	clear_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
 	rcu_assign_pointer(file->bpf_filter, NULL);
 	return filter;
@@ -331,8 +343,12 @@ static int filter_link(const struct filter_request *req)
 	set_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
 
 	err = trace_event_enable_disable(file, 1, 0);
-	if (!err)
+	if (!err) {
+		/* Hits that began without the filter go on to record. */
+		if (!filter->enabled)
+			synchronize_rcu();
 		return 0;
+	}
 
 	/* It did not get as far as a hit. */
 	filter_refused(req, FILTER_NOT_ENABLED, 0);
@@ -445,23 +461,33 @@ int bpf_event_filter_busy(struct trace_event_file *file, const char *text)
  * @file: the event in its instance
  * @owner: only if it was written to this open file, or NULL for in any case
  *
- * Once this returns, the program does not run on behalf of this event.
+ * Once this returns, the program does not run on behalf of this event, and
+ * what was enabled for it records nothing that it has not seen.
  *
- * Context: process; takes event_mutex, and sleeps without it.
+ * Context: process; takes event_mutex, may sleep for an RCU grace period.
  * Return: whether there was one.
  */
 bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
 {
 	struct bpf_event_filter *filter;
+	bool on;
 
 	scoped_guard(mutex, &event_mutex) {
 		filter = event_filter_of(file);
 		if (!filter || (owner && filter->owner != owner))
 			return false;
+		filter_disable_event(file);
+		on = file->flags & EVENT_FILE_FL_ENABLED;
 		filter_unlink(file);
 	}
 
-	synchronize_rcu();
+	/*
+	 * An event that others, or triggers, keep on had hits up to now that may still
+	 * run the program. One that is off has none: they have been waited for, with
+	 * event_mutex held, so that nobody turned it on meanwhile.
+	 */
+	if (on)
+		synchronize_rcu();
 	filter_free(filter);
 	return true;
 }

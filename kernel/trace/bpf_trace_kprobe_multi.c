@@ -36,6 +36,7 @@
 
 #include "bpf_trace.h"
 #include "ftrace_internal.h"
+#include "trace.h"
 
 /* How many functions one link takes at most. ABI. */
 #define KPROBE_MULTI_MAX_SITES	BIT(20)
@@ -178,11 +179,18 @@ static void multi_return(struct fprobe *fp, unsigned long entry_ip,
 
 NOKPROBE_SYMBOL(multi_return);
 
+/*
+ * Where RCU is not watching, the program may be gone. The link is not: it stays
+ * until every CPU has scheduled.
+ */
 static void multi_missed(struct fprobe *fp)
 {
 	struct bpf_kprobe_multi_link *link = fprobe_link(fp);
 
-	bpf_count_miss(link->link.prog, link->stats);
+	if (rcu_is_watching())
+		bpf_count_miss(link->link.prog, link->stats);
+	else
+		this_cpu_inc(link->stats->missed);
 }
 
 NOKPROBE_SYMBOL(multi_missed);
@@ -398,7 +406,8 @@ static void put_modules(struct bpf_kprobe_multi_link *link)
  * The functions are as if there had never been a link once the fprobe is
  * unregistered, and nobody runs the program any more one grace period later: what
  * runs it looks whether the fprobe is disabled, or its returns stopped, with
- * preemption disabled.
+ * preemption disabled. That is so even if ftrace is dead and unregisters nothing;
+ * then the link is never freed.
  */
 static void multi_release(struct bpf_link *bpf_link)
 {
@@ -427,6 +436,9 @@ static void free_gone_links(struct work_struct *work)
 	struct bpf_kprobe_multi_link *link, *next;
 
 	ftrace_wait_for_callers();
+	/* Functions may go on calling what it did not unregister. */
+	if (ftrace_is_dead())
+		return;
 	llist_for_each_entry_safe(link, next, gone, gone) {
 		free_fprobe(&link->fp);
 		multi_free(link);

@@ -34,10 +34,19 @@ static struct perf_event *link_event(const struct bpf_link *link)
 	return perf_event_of_file(perf_link(link)->perf_file);
 }
 
+/*
+ * If somebody else has the perf event, it goes on without the program. If not, it
+ * goes as well, and it has to be off by the time that its program is: so it is left
+ * to the release of the file. Nobody comes to have it meanwhile: what still finds
+ * the file without having a reference, epoll does, soon drops it again.
+ */
 static void perf_link_release(struct bpf_link *link)
 {
-	bpf_event_release(link_event(link));
-	fput(perf_link(link)->perf_file);
+	struct file *file = perf_link(link)->perf_file;
+
+	if (file_count(file) > 1)
+		bpf_event_release(link_event(link));
+	fput(file);
 }
 
 static void perf_link_dealloc(struct bpf_link *link)

@@ -155,7 +155,7 @@ static void raw_tp_link_show_fdinfo(const struct bpf_link *link, struct seq_file
 	struct raw_tp_link *this = raw_tp_link(link);
 	struct bpf_attachment_stats sum = bpf_stats_sum(this->stats);
 
-	seq_printf(seq, "tp_name:\t%s\nhits:\t%lu\nmissed:\t%lu\n",
+	seq_printf(seq, "tp_name:\t%s\nbpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
 		   this->tp->tp->name, sum.hits, sum.missed);
 }
 

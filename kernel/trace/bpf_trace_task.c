@@ -94,7 +94,7 @@ static const struct bpf_func_proto *get_probe_write_user_proto(void)
 /* A signal on its way to where it can be sent from. */
 struct signal_work {
 	struct irq_work		work;
-	struct task_struct	*task;
+	struct task_struct	*task;	/* NULL: there is none, it can be claimed */
 	enum pid_type		type;
 	int			sig;
 };
@@ -102,9 +102,12 @@ struct signal_work {
 static void send_later(struct irq_work *work)
 {
 	struct signal_work *sw = container_of(work, struct signal_work, work);
+	struct task_struct *task = sw->task;
 
-	group_send_sig_info(sw->sig, SEND_SIG_PRIV, sw->task, sw->type);
-	put_task_struct(sw->task);
+	group_send_sig_info(sw->sig, SEND_SIG_PRIV, task, sw->type);
+	/* Only now: who claims it changes what has just been read. */
+	smp_store_release(&sw->task, NULL);
+	put_task_struct(task);
 }
 
 static DEFINE_PER_CPU(struct signal_work, signal_work) = {
@@ -128,13 +131,18 @@ static int send_signal(u32 sig, enum pid_type type)
 	if (!irqs_disabled() && !IS_ENABLED(CONFIG_PREEMPT_RT))
 		return group_send_sig_info(sig, SEND_SIG_PRIV, current, type);
 
-	/* A program on a uprobe has interrupts on, and others on top of it. */
+	/*
+	 * A program on a uprobe has interrupts on, and others on top of it. An NMI
+	 * has them on top of any program, at any point from here: so the first step
+	 * is to claim the work. It is queued on this CPU, and so not done before
+	 * current has its reference.
+	 */
 	guard(irqsave)();
 	sw = this_cpu_ptr(&signal_work);
-	if (irq_work_is_busy(&sw->work))
+	if (cmpxchg(&sw->task, NULL, current))
 		return -EBUSY;
 
-	sw->task = get_task_struct(current);
+	get_task_struct(current);
 	sw->type = type;
 	sw->sig = sig;
 	irq_work_queue(&sw->work);

@@ -20,6 +20,31 @@ static struct pt_regs *ctx_regs(void *ctx)
 }
 
 /**
+ * perf_trace_tp_alloc() - get space for a record of a tracepoint
+ * @call: the event
+ * @size: the size of the record in bytes
+ * @regs: is set to where to put the registers
+ * @rctxp: is set to the recursion context
+ *
+ * A hit inside the handling of another event in the same context gets none:
+ * what is there is in use. The programs of the event, who see the record, miss
+ * this hit.
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ * Return: the space, or NULL.
+ */
+void *perf_trace_tp_alloc(struct trace_event_call *call, int size,
+			  struct pt_regs **regs, int *rctxp)
+{
+	void *record = perf_trace_buf_alloc(size, regs, rctxp);
+
+	if (unlikely(!record))
+		bpf_event_missed(call);
+	return record;
+}
+EXPORT_SYMBOL_GPL(perf_trace_tp_alloc);
+
+/**
  * perf_trace_tp_submit() - put a record before the event's programs, then to perf
  * @record: the record, whose common fields are not filled in yet
  * @size: its size in bytes

@@ -6,8 +6,8 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 
-extern void *bpf_fetch_ptr(const void *addr__ign) __ksym;
-extern int bpf_memcmp(const void *addr__ign, const void *mem, u32 mem__sz) __ksym;
+extern void *bpf_fetch_ptr(const void *addr__any) __ksym;
+extern int bpf_memcmp(const void *addr__any, const void *mem, u32 mem__sz) __ksym;
 
 /* What it returns is whether the event is recorded. */
 SEC("events/net/netif_receive_skb")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A program attached to a perf event of a kprobe or kretprobe runs */
+#include <sys/prctl.h>
 #include "common.h"
 #include "ring.h"
 
@@ -159,6 +160,36 @@ TEST_F(attach, disable_pauses_and_enable_resumes)
 	close(fd);
 	hits(3);
 	EXPECT_EQ(6, area_get(&self->area, 0));
+}
+
+/* prctl(2) is that ioctl, on each of the events that the task has opened */
+TEST_F(attach, task_disables_its_events)
+{
+	int fd = attach(&self->probe, count_prog(&self->area, 0, 0));
+	struct probe other;
+	pid_t child;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, prctl(PR_TASK_PERF_EVENTS_DISABLE));
+	hits(3);
+	EXPECT_EQ(0, area_get(&self->area, 0));
+	ASSERT_EQ(0, prctl(PR_TASK_PERF_EVENTS_ENABLE));
+	hits(3);
+	EXPECT_EQ(3, area_get(&self->area, 0));
+
+	/* A child has the descriptor, but has not opened the event */
+	ASSERT_EQ(0, probe_create_at(&other, "other", FUNC, 0, self->probe.flags));
+	child = fork();
+	if (!child) {
+		if (attach(&other, count_prog(&self->area, 1, 0)) < 0 ||
+		    prctl(PR_TASK_PERF_EVENTS_DISABLE))
+			_exit(1);
+		hits(3);
+		_exit(0);
+	}
+	EXPECT_EQ(0, child_status(child));
+	EXPECT_EQ(6, area_get(&self->area, 0));
+	EXPECT_EQ(0, area_get(&self->area, 1));
 }
 
 TEST_F(attach, pause_counts_on_every_cpu)

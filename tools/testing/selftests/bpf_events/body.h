@@ -90,14 +90,14 @@ static inline int cookie_prog(union bpf_attr *attr, struct area *area)
 /* Calls get_stack() into slot 2 and those after it, slot 1 is what it returns */
 #define STACK_FRAMES 32
 
-static inline int stack_prog(union bpf_attr *attr, struct area *area)
+static inline int stack_prog(union bpf_attr *attr, struct area *area, int flags)
 {
 	const struct bpf_insn body[] = {
 		BPF_MOV64_REG(BPF_REG_1, BPF_REG_6),
 		BPF_MOV64_REG(BPF_REG_2, BPF_REG_7),
 		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, 16),
 		BPF_MOV64_IMM(BPF_REG_3, 8 * STACK_FRAMES),
-		BPF_MOV64_IMM(BPF_REG_4, 0),
+		BPF_MOV64_IMM(BPF_REG_4, flags),
 		BPF_EMIT_CALL(BPF_FUNC_get_stack),
 		BPF_STX_MEM(BPF_DW, BPF_REG_7, BPF_REG_0, 8),
 	};
@@ -106,12 +106,12 @@ static inline int stack_prog(union bpf_attr *attr, struct area *area)
 }
 
 /* The same with get_stackid() into a map */
-static inline int stackid_prog(union bpf_attr *attr, struct area *area, int map)
+static inline int stackid_prog(union bpf_attr *attr, struct area *area, int map, int flags)
 {
 	const struct bpf_insn body[] = {
 		BPF_MOV64_REG(BPF_REG_1, BPF_REG_6),
 		BPF_LD_MAP_FD(BPF_REG_2, map),
-		BPF_MOV64_IMM(BPF_REG_3, 0),
+		BPF_MOV64_IMM(BPF_REG_3, flags),
 		BPF_EMIT_CALL(BPF_FUNC_get_stackid),
 		BPF_STX_MEM(BPF_DW, BPF_REG_7, BPF_REG_0, 8),
 	};

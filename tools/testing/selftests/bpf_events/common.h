@@ -158,11 +158,62 @@ static inline char *read_all(const char *path, size_t *size)
 	return text;
 }
 
-/* The addresses of @n symbols, 0 where there is none */
-static inline void ksyms(const char * const *names, __u64 *addrs, size_t n)
+/*
+ * A long file that stays as it is.  Each test is a process: the first one that
+ * needs the file reads it for all of them.
+ */
+#define KEPT_SIZE (32UL << 20)
+
+struct kept {
+	size_t size;	/* of the text, 0: it is not there */
+	char text[KEPT_SIZE - sizeof(size_t)];
+};
+
+static inline struct kept *kept_create(void)
 {
-	size_t size, len, i;
-	char *text = read_all("/proc/kallsyms", &size), *at;
+	return mmap(NULL, KEPT_SIZE, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+/* Its text, without the first line that has @end and what follows; or NULL */
+static inline char *kept_read(struct kept *kept, const char *path, const char *end)
+{
+	char *text, *at;
+	size_t size;
+
+	if (kept == MAP_FAILED)
+		return NULL;
+	if (__atomic_load_n(&kept->size, __ATOMIC_ACQUIRE))
+		return kept->text;
+	text = read_all(path, &size);
+	if (!text || size >= sizeof(kept->text)) {
+		free(text);
+		return NULL;
+	}
+	at = end ? strstr(text, end) : NULL;
+	while (at && at > text && at[-1] != '\n')
+		at--;
+	if (at)
+		*at = '\0';
+	memcpy(kept->text, text, size + 1);
+	free(text);
+	__atomic_store_n(&kept->size, size, __ATOMIC_RELEASE);
+	return kept->text;
+}
+
+static struct kept *kallsyms;
+
+__attribute__((constructor)) static void kallsyms_create(void)
+{
+	kallsyms = kept_create();
+}
+
+/* The addresses of @n symbols in a text, 0 where there is none; says how many it has */
+static inline size_t ksyms_in(const char *text, const char * const *names, __u64 *addrs,
+			      size_t n)
+{
+	size_t len, i, found = 0;
+	const char *at;
 
 	for (i = 0; i < n; i++) {
 		addrs[i] = 0;
@@ -176,7 +227,21 @@ static inline void ksyms(const char * const *names, __u64 *addrs, size_t n)
 		while (at > text && at[-1] != '\n')
 			at--;
 		addrs[i] = strtoull(at, NULL, 16);
+		found += !!addrs[i];
 	}
+	return found;
+}
+
+/* Modules come and go: the kernel's own symbols are kept, others read anew */
+static inline void ksyms(const char * const *names, __u64 *addrs, size_t n)
+{
+	char *text = kept_read(kallsyms, "/proc/kallsyms", "\t[");
+	size_t size;
+
+	if (ksyms_in(text, names, addrs, n) == n)
+		return;
+	text = read_all("/proc/kallsyms", &size);
+	ksyms_in(text, names, addrs, n);
 	free(text);
 }
 

@@ -418,6 +418,44 @@ TEST_F(memcmp, dump_stack)
 	EXPECT_EQ(0, records(INSTANCE));
 }
 
+/* Any address will do, but there must be one */
+TEST(register_without_a_value)
+{
+	static const char * const kfuncs[] = {
+		"bpf_fetch_u8", "bpf_fetch_u16", "bpf_fetch_u32", "bpf_fetch_u64",
+		"bpf_fetch_ptr", "bpf_memcmp",
+	};
+	struct bpf_insn insns[] = {
+		BPF_MOV64_REG(BPF_REG_6, BPF_REG_1),
+		BPF_EMIT_CALL(BPF_FUNC_get_smp_processor_id),	/* takes R1 */
+		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 0),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_MOV64_IMM(BPF_REG_3, 8),
+		BPF_MOV64_IMM(BPF_REG_0, 0),		/* or R1 = the context */
+		CALL_KFUNC(0),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	const struct bpf_insn none = insns[6], some = BPF_MOV64_REG(BPF_REG_1, BPF_REG_6);
+	static char log[65536];
+	union bpf_attr attr;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(kfuncs); i++) {
+		insns[7].imm = btf_func_id(kfuncs[i]);
+		insns[6] = none;
+		prog_attr(&attr, insns, ARRAY_SIZE(insns));
+		attr.log_buf = (unsigned long)log;
+		attr.log_size = sizeof(log);
+		attr.log_level = 1;
+		EXPECT_EQ(-EACCES, sys_bpf(BPF_PROG_LOAD, &attr));
+		EXPECT_NE(NULL, strstr(log, "R1 !read_ok\n")) TH_LOG("%s", log);
+		insns[6] = some;
+		EXPECT_LE(0, prog_load(insns, ARRAY_SIZE(insns)));
+	}
+}
+
 TEST(other_programs_have_none)
 {
 	static const char * const kfuncs[] = {

@@ -238,23 +238,38 @@ static inline __u64 asked_in(struct area *area, unsigned int slot, const struct 
 	return area_get(area, slot) - before;
 }
 
-/* How many records of this process are in the instance, which are cleared */
-static inline unsigned int records_of(const char *instance, const char *needle)
+/* How many records with both texts are in the instance, which are cleared */
+static inline unsigned int records_with(const char *instance, const char *one,
+					const char *other)
 {
-	char line[1024], path[256], pid[16];
+	char line[1024], path[256];
 	unsigned int n = 0;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/trace", instance);
-	snprintf(pid, sizeof(pid), "-%d ", getpid());
 	file = fopen(path, "re");
 	if (!file)
 		return ~0U;
 	while (fgets(line, sizeof(line), file))
-		n += *line != '#' && strstr(line, pid) && strstr(line, needle);
+		n += *line != '#' && strstr(line, one) && strstr(line, other);
 	fclose(file);
 	write_file(path, O_TRUNC, "");
 	return n;
+}
+
+/* Of this process */
+static inline unsigned int records_of(const char *instance, const char *needle)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "-%d ", getpid());
+	return records_with(instance, pid, needle);
+}
+
+/* Of all */
+static inline unsigned int all_records(const char *instance)
+{
+	return records_with(instance, "", "");
 }
 
 static inline unsigned int records(const char *instance)

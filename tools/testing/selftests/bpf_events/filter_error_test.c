@@ -8,6 +8,10 @@
 #include "error_log.h"
 #include "uprobe.h"
 #include "filter.h"
+#include "sample_module.h"
+
+#define CUSTOM_MODULE_ENV "BPF_EVENTS_CUSTOM_MODULE"
+#define CUSTOM_MODULE "trace_custom_sched"
 
 /* Slots of the area */
 enum { HITS, VERDICT, OTHER_HITS, OTHER_VERDICT };
@@ -193,11 +197,11 @@ TEST_F(refused, program_of_another_type)
 	}
 }
 
-/* A program that reads the last argument that it may not, or may */
-static int args_prog(unsigned int n)
+/* A program that reads the last argument that it may not, or may, or a part of it */
+static int args_prog(unsigned int n, int size)
 {
 	struct bpf_insn insns[] = {
-		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_1, 8 * (n - 1)),
+		BPF_LDX_MEM(size, BPF_REG_0, BPF_REG_1, 8 * (n - 1)),
 		BPF_MOV64_IMM(BPF_REG_0, 1),
 		BPF_EXIT_INSN(),
 	};
@@ -207,19 +211,22 @@ static int args_prog(unsigned int n)
 
 TEST_F(refused, too_many_arguments)
 {
-	unsigned int n;
+	const int sizes[] = { BPF_DW, BPF_W, BPF_H, BPF_B };
+	unsigned int n, i;
 	int prog;
 
 	for (n = variant->nr_args + 1; variant->nr_args && n <= 12; n++) {
-		prog = args_prog(n);
-		ASSERT_LE(0, prog);
-		EXPECT_REFUSED(-EACCES, "none", "bpf-%d", prog);
-		EXPECT_REFUSED(-EACCES, "none", "bpf-id:%u", prog_id(prog));
-		close(prog);
+		for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+			prog = args_prog(n, sizes[i]);
+			ASSERT_LE(0, prog);
+			EXPECT_REFUSED(-EACCES, "none", "bpf-%d", prog);
+			EXPECT_REFUSED(-EACCES, "none", "bpf-id:%u", prog_id(prog));
+			close(prog);
+		}
 	}
 	/* Registers are checked when the program is loaded */
-	EXPECT_EQ(-EACCES, args_prog(13));
-	prog = variant->nr_args ? args_prog(variant->nr_args) : self->prog;
+	EXPECT_EQ(-EACCES, args_prog(13, BPF_DW));
+	prog = variant->nr_args ? args_prog(variant->nr_args, BPF_DW) : self->prog;
 	EXPECT_EQ(0, filter_write(self->fd, "bpf-%d", prog));
 }
 
@@ -433,6 +440,59 @@ TEST_F(elsewhere, event_probe)
 	EXPECT_TRUE(filter_logged(event, "bpf-"));
 	EXPECT_STREQ("0", event_text(INSTANCE, event, "enable"));
 	EXPECT_STREQ("none", event_text(INSTANCE, event, "filter"));
+}
+
+/* Events that have the flag of tracepoints, and are none */
+
+#define NAME "bpf_events_test"
+
+static void expect_refused(struct __test_metadata *_metadata, const char *event, int prog)
+{
+	EXPECT_EQ(-EINVAL, filter_attach(INSTANCE, event, prog));
+	EXPECT_TRUE(filter_logged(event, "bpf-"));
+	EXPECT_EQ(-EINVAL, filter_attach_id(INSTANCE, event, prog_id(prog)));
+	EXPECT_TRUE(filter_logged(event, "bpf-id:"));
+	EXPECT_STREQ("0", event_text(INSTANCE, event, "enable"));
+	EXPECT_STREQ("none", event_text(INSTANCE, event, "filter"));
+}
+
+TEST_F(elsewhere, synthetic_event)
+{
+	const char *path = TRACEFS "/dynamic_events";
+
+	if (access(TRACEFS "/synthetic_events", F_OK))
+		SKIP(return, "CONFIG_SYNTH_EVENTS");
+	write_file(path, O_APPEND, "-:synthetic/" NAME "\n");
+	ASSERT_EQ(0, write_file(path, O_APPEND, "s:synthetic/" NAME " u64 val\n"));
+	expect_refused(_metadata, "synthetic/" NAME, self->r.prog);
+	EXPECT_EQ(0, write_file(path, O_APPEND, "-:synthetic/" NAME "\n"));
+}
+
+TEST_F(elsewhere, user_event)
+{
+	const char *path = TRACEFS "/dynamic_events";
+
+	if (access(TRACEFS "/user_events_data", F_OK))
+		SKIP(return, "CONFIG_USER_EVENTS");
+	write_file(path, O_APPEND, "-:user_events/" NAME " u32 val\n");
+	ASSERT_EQ(0, write_file(path, O_APPEND, "u:" NAME " u32 val\n"));
+	expect_refused(_metadata, "user_events/" NAME, self->r.prog);
+	/* It is found by its fields, too */
+	EXPECT_EQ(0, write_file(path, O_APPEND, "-:user_events/" NAME " u32 val\n"));
+}
+
+/* One that a module has put on a tracepoint of the scheduler */
+TEST_F(elsewhere, custom_event)
+{
+	const char *path = getenv(CUSTOM_MODULE_ENV) ?: "/lib/modules/trace_custom_sched.ko";
+
+	if (access(path, R_OK))
+		SKIP(return, "CONFIG_SAMPLE_TRACE_CUSTOM_EVENTS=m, " CUSTOM_MODULE_ENV
+			     " says where");
+	sample_module_remove(CUSTOM_MODULE);
+	ASSERT_EQ(0, sample_load(path));
+	expect_refused(_metadata, "custom/sched_switch", self->r.prog);
+	EXPECT_EQ(0, sample_module_remove(CUSTOM_MODULE));
 }
 
 /* There it is an expression, and a bad one */

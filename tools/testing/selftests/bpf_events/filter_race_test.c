@@ -42,6 +42,23 @@ FIXTURE_VARIANT_ADD(race, sys_enter) {
 	.hit = hit_arg,
 };
 
+/* All system calls, of which the hitters make one after another */
+static const struct kind raw_syscall_kind = {
+	.event = "raw_syscalls/sys_enter",
+	.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.hit = hit,
+};
+
+FIXTURE_VARIANT_ADD(race, tracepoint) {
+	.kind = &raw_syscall_kind,
+	.hit = hit_arg,
+};
+
+FIXTURE_VARIANT_ADD(race, sys_exit) {
+	.kind = &sys_exit_kind,
+	.hit = hit_arg,
+};
+
 FIXTURE_SETUP(race)
 {
 	const char *missing = filter_prepare();
@@ -52,7 +69,6 @@ FIXTURE_SETUP(race)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	self->event = variant->kind->event;
 	ASSERT_EQ(0, kind_create(variant->kind));
-	ASSERT_LE(0, hold_function());
 	ASSERT_EQ(0, instance_create(INSTANCE));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, hitters_start_with(&self->hitters, &self->area, 0, variant->hit));
@@ -89,6 +105,29 @@ TEST_F_TIMEOUT(race, close_against_hits, 120)
 	EXPECT_LT(1, n);
 	hitters_stop(&self->hitters);
 	EXPECT_STREQ("0", event_text(INSTANCE, self->event, "enable"));
+	/* It has turned down everything, and the event was on for it alone */
+	EXPECT_EQ(0, all_records(INSTANCE));
+}
+
+/* Once a filter is there, nothing is recorded that it has not seen */
+TEST_F_TIMEOUT(race, attach_against_hits, 120)
+{
+	__u64 end = deadline();
+	int fd, n, ok = 1;
+
+	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
+		ASSERT_EQ(0, event_enable(INSTANCE, self->event, true));
+		fd = attach_numbers(&self->area, variant->kind);
+		ok = fd >= 0 && !write_file(INSTANCE "/trace", O_TRUNC, "") &&
+		     hitters_wait_run(&self->hitters) && !all_records(INSTANCE) &&
+		     !event_enable(INSTANCE, self->event, false);
+		close(fd);
+		/* Nor when it goes shortly after the event was disabled */
+		ok &= !all_records(INSTANCE);
+	}
+	EXPECT_TRUE(ok);
+	EXPECT_LT(1, n);
+	hitters_stop(&self->hitters);
 }
 
 /* The event stays enabled, so that hits find their way to the filter to the end */
@@ -110,6 +149,36 @@ TEST_F_TIMEOUT(race, removal_by_id_against_hits, 120)
 	EXPECT_LT(1, n);
 	hitters_stop(&self->hitters);
 	EXPECT_STREQ("1", event_text(INSTANCE, self->event, "enable"));
+}
+
+static unsigned int recorded(void)
+{
+	FILE *file = fopen(INSTANCE "/trace", "re");
+	unsigned int n = 0;
+	char line[1024];
+
+	if (!file)
+		return ~0U;
+	while (fgets(line, sizeof(line), file))
+		n += *line != '#';
+	fclose(file);
+	return n;
+}
+
+/* The program turns down what it sees, and sees all there is until the event is off */
+TEST_F_TIMEOUT(race, nothing_is_recorded_unseen, 120)
+{
+	__u64 end = deadline();
+	int fd, n, ok = 1;
+
+	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
+		fd = attach_numbers(&self->area, variant->kind);
+		ok = fd >= 0 && hitters_wait_run(&self->hitters);
+		close(fd);
+	}
+	EXPECT_TRUE(ok);
+	hitters_stop(&self->hitters);
+	EXPECT_EQ(0, recorded());
 }
 
 /* Threads that do something to the event until they are told to stop */
@@ -185,6 +254,7 @@ TEST_F_TIMEOUT(race, writers, 120)
 	hitters_stop(&self->hitters);
 	EXPECT_STREQ("none", event_text(INSTANCE, self->event, "filter"));
 	EXPECT_STREQ("0", event_text(INSTANCE, self->event, "enable"));
+	EXPECT_EQ(0, all_records(INSTANCE));
 }
 
 TEST_F_TIMEOUT(race, enable_is_toggled, 120)

@@ -15,12 +15,18 @@
 
 #define MAX_HITTERS 8
 
-/* A race takes as many seconds as BPF_EVENTS_RACE_SECONDS says, or one */
+/* A kernel that looks for leaks, and with KASAN, as a rule */
+static inline bool kernel_is_slow(void)
+{
+	return !access(DEBUGFS "/kmemleak", F_OK);
+}
+
+/* A race takes as many milliseconds as BPF_EVENTS_RACE_MS says, or 200, or 1000 */
 static inline __u64 deadline(void)
 {
-	const char *env = getenv("BPF_EVENTS_RACE_SECONDS");
+	const char *env = getenv("BPF_EVENTS_RACE_MS");
 
-	return now_ns() + (env ? atoi(env) : 1) * 1000000000ULL;
+	return now_ns() + (env ? atoi(env) : kernel_is_slow() ? 1000 : 200) * 1000000ULL;
 }
 
 /* Slots of the area: by thread, the number of its hit, and of the last run */
@@ -36,10 +42,27 @@ struct hitters {
 	int next;
 };
 
+/*
+ * Interrupts this thread every 200 us, at any instruction of what it calls.
+ * Emulated CPUs that take turns change then, not only when the tick comes.
+ * A slow kernel would do nothing but that.
+ */
+static inline int interrupt_often(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
+		.size = sizeof(attr),
+		.sample_period = kernel_is_slow() ? 2000000 : 200000,
+	};
+
+	return perf_open(&attr, 0, -1);
+}
+
 static inline void *hitter(void *arg)
 {
 	struct hitters *h = arg;
 	int me = __atomic_fetch_add(&h->next, 1, __ATOMIC_SEQ_CST);
+	int clock = interrupt_often();
 
 	if (h->pinned)
 		pin(me);
@@ -49,6 +72,7 @@ static inline void *hitter(void *arg)
 		/* The argument tells the program who it is */
 		h->hit(me);
 	}
+	close(clock);
 	return NULL;
 }
 
@@ -190,6 +214,36 @@ static inline int busy_prog_as(struct area *area, enum bpf_attach_type attach)
 static inline int busy_prog(struct area *area)
 {
 	return busy_prog_as(area, 0);
+}
+
+/*
+ * Goes on for 60 ms once in a while, at other times not at all, and writes to
+ * a map which nothing but the program holds, up to its end
+ */
+static inline int slow_prog(struct area *area)
+{
+	int map = map_create(BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0);
+	struct bpf_insn insns[] = {
+		AREA(BPF_REG_6, area, RUNS),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD | BPF_FETCH, BPF_REG_6, BPF_REG_0, 0),
+		BPF_ALU64_IMM(BPF_AND, BPF_REG_0, 255),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, 0, 9),
+		BPF_LD_MAP_VALUE(BPF_REG_8, map, 0),
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_MOV64_REG(BPF_REG_7, BPF_REG_0),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_7, 60000000),
+		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 3, 0),
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_STX_MEM(BPF_DW, BPF_REG_8, BPF_REG_0, 0),
+		BPF_JMP_REG(BPF_JLT, BPF_REG_0, BPF_REG_7, -4),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	int prog = prog_load(insns, ARRAY_SIZE(insns));
+
+	close(map);
+	return prog;
 }
 
 /* Waits until the program has run again, 5 s at most */

@@ -67,15 +67,17 @@ static inline const struct btf_type *btf_find_type(const char *btf, int kind,
 	return NULL;
 }
 
-/* The kernel's types, read once; NULL if that fails */
+static struct kept *kept_btf;
+
+__attribute__((constructor)) static void kept_btf_create(void)
+{
+	kept_btf = kept_create();
+}
+
+/* The kernel's types; NULL if they cannot be read */
 static inline const char *vmlinux_btf(void)
 {
-	static char *btf;
-	size_t size;
-
-	if (!btf)
-		btf = read_all(VMLINUX_BTF, &size);
-	return btf;
+	return kept_read(kept_btf, VMLINUX_BTF, NULL);
 }
 
 /* The id of a type of the kernel, BTF_KIND_something */

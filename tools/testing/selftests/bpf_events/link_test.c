@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A link keeps a program attached to a perf event until the link goes */
+#include <sys/prctl.h>
 #include "common.h"
 #include "hitter.h"
 #include "link.h"
@@ -227,6 +228,12 @@ TEST_F(link, disabled_event_does_not_matter)
 	ASSERT_EQ(0, ioctl(self->perf, PERF_EVENT_IOC_DISABLE, 0));
 	EXPECT_TRUE(runs(&self->area));
 	ASSERT_EQ(0, ioctl(self->perf, PERF_EVENT_IOC_ENABLE, 0));
+	EXPECT_TRUE(runs(&self->area));
+
+	/* The same, for all events of the task */
+	ASSERT_EQ(0, prctl(PR_TASK_PERF_EVENTS_DISABLE));
+	EXPECT_TRUE(runs(&self->area));
+	ASSERT_EQ(0, prctl(PR_TASK_PERF_EVENTS_ENABLE));
 	EXPECT_TRUE(runs(&self->area));
 }
 

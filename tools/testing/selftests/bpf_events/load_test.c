@@ -2,6 +2,8 @@
 /* Which programs of type BPF_PROG_TYPE_KPROBE load, and what the log says */
 #include "common.h"
 
+#include <linux/btf.h>
+
 #define SYSCTL "/proc/sys/kernel/bpf_kprobe_kern_version"
 #define UNPRIV "/proc/sys/kernel/unprivileged_bpf_disabled"
 
@@ -90,6 +92,8 @@ TEST_F(load, kern_version_must_match)
 			 wrong[i] & 255, right, right >> 16, right >> 8 & 255,
 			 right & 255);
 		EXPECT_TRUE(logged(line));
+		/* What to do about a version that is not there */
+		EXPECT_EQ(!wrong[i], !!strstr(log_text, "kernel.bpf_kprobe_kern_version"));
 
 		/* The same without a log */
 		prog_attr(&attr, minimal, ARRAY_SIZE(minimal));
@@ -99,6 +103,133 @@ TEST_F(load, kern_version_must_match)
 
 	fd = load_version(right);
 	EXPECT_LE(0, fd);
+}
+
+/* Types for a function int(void *), and for one whose argument is tagged arg:ctx */
+#define STRINGS "\0prog\0ctx\0arg:ctx"
+
+enum { TYPE_INT = 1, TYPE_PTR, TYPE_PROTO, TYPE_PROG, TYPE_FUNC, TYPE_TAG };
+
+static const struct {
+	struct btf_header head;
+	struct {
+		struct btf_type type;
+		__u32 encoding;
+	} integer;
+	struct btf_type ptr;
+	struct {
+		struct btf_type type;
+		struct btf_param ctx;
+	} proto;
+	struct btf_type funcs[2];
+	struct {
+		struct btf_type type;
+		__u32 arg;
+	} tag;
+	char strings[sizeof(STRINGS)];
+} btf = {
+	.head = {
+		.magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(btf.head),
+		.type_len = offsetof(typeof(btf), strings) - sizeof(btf.head),
+		.str_off = offsetof(typeof(btf), strings) - sizeof(btf.head),
+		.str_len = sizeof(STRINGS),
+	},
+	.integer = { { 6, BTF_KIND_INT << 24, { 4 } }, BTF_INT_SIGNED << 24 | 32 },
+	.ptr = { 0, BTF_KIND_PTR << 24, { 0 } },
+	.proto = { { 0, BTF_KIND_FUNC_PROTO << 24 | 1, { TYPE_INT } }, { 6, TYPE_PTR } },
+	.funcs = {
+		{ 1, BTF_KIND_FUNC << 24 | BTF_FUNC_GLOBAL, { TYPE_PROTO } },
+		{ 6, BTF_KIND_FUNC << 24 | BTF_FUNC_GLOBAL, { TYPE_PROTO } },
+	},
+	.tag = { { 10, BTF_KIND_DECL_TAG << 24, { TYPE_FUNC } }, 0 },
+	.strings = STRINGS,
+};
+
+static int btf_load(void)
+{
+	union bpf_attr attr = {
+		.btf = (unsigned long)&btf,
+		.btf_size = offsetof(typeof(btf), strings) + sizeof(STRINGS),
+	};
+
+	return sys_bpf(BPF_BTF_LOAD, &attr);
+}
+
+/* The program with types for its functions */
+static int load_typed(int btf_fd, const struct bpf_insn *insns, size_t cnt,
+		      const struct bpf_func_info *funcs, size_t nr_funcs, __u32 version)
+{
+	union bpf_attr attr;
+
+	prog_attr(&attr, insns, cnt);
+	attr.kern_version = version;
+	attr.prog_btf_fd = btf_fd;
+	attr.func_info = (unsigned long)funcs;
+	attr.func_info_cnt = nr_funcs;
+	attr.func_info_rec_size = sizeof(*funcs);
+	return load_log(&attr);
+}
+
+/* Whoever brings types relocates the program to those of the running kernel */
+TEST_F(load, no_kern_version_is_needed_with_btf)
+{
+	const struct bpf_func_info func = { 0, TYPE_PROG };
+	int fd = btf_load();
+
+	ASSERT_LE(0, fd);
+	EXPECT_LE(0, load_typed(fd, minimal, ARRAY_SIZE(minimal), &func, 1, 0))
+		TH_LOG("%s", log_text);
+	EXPECT_LE(0, load_typed(fd, minimal, ARRAY_SIZE(minimal), &func, 1, kern_version()));
+
+	/* One that is stated counts */
+	EXPECT_EQ(-EINVAL, load_typed(fd, minimal, ARRAY_SIZE(minimal), &func, 1,
+				      kern_version() + 1));
+	EXPECT_TRUE(logged("does not match the running kernel"));
+
+	/* Types of nothing */
+	EXPECT_EQ(-EINVAL, load_typed(fd, minimal, ARRAY_SIZE(minimal), NULL, 0, 0));
+	EXPECT_TRUE(logged("does not match the running kernel"));
+	/* A file that has no types */
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	EXPECT_GT(0, load_typed(fd, minimal, ARRAY_SIZE(minimal), &func, 1, 0));
+}
+
+/* How libbpf asks whether the kernel knows __arg_ctx */
+TEST_F(load, arg_ctx)
+{
+	const struct bpf_insn insns[] = {
+		BPF_RAW_INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 1),
+		BPF_EXIT_INSN(),
+		BPF_EMIT_CALL(BPF_FUNC_get_func_ip),
+		BPF_EXIT_INSN(),
+	};
+	const struct bpf_func_info funcs[] = { { 0, TYPE_PROG }, { 2, TYPE_FUNC } };
+	int fd = btf_load();
+
+	ASSERT_LE(0, fd);
+	EXPECT_LE(0, load_typed(fd, insns, ARRAY_SIZE(insns), funcs, ARRAY_SIZE(funcs), 0))
+		TH_LOG("%s", log_text);
+}
+
+/* Multi links are younger than loaders that fill the field in */
+TEST_F(load, kern_version_for_multi_links)
+{
+	const enum bpf_attach_type types[] = {
+		BPF_TRACE_KPROBE_MULTI, BPF_TRACE_KPROBE_SESSION, BPF_TRACE_UPROBE_MULTI,
+	};
+	union bpf_attr attr;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		prog_attr(&attr, minimal, ARRAY_SIZE(minimal));
+		attr.expected_attach_type = types[i];
+		EXPECT_LE(0, load_log(&attr)) TH_LOG("%s", log_text);
+		attr.kern_version = 0;
+		EXPECT_LE(0, load_log(&attr)) TH_LOG("%s", log_text);
+		attr.kern_version = kern_version() + 1;
+		EXPECT_EQ(-EINVAL, load_log(&attr));
+		EXPECT_TRUE(logged("does not match the running kernel"));
+	}
 }
 
 TEST_F(load, other_types_take_any_kern_version)

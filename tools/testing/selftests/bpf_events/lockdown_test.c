@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lockdown against a program's reads of kernel memory.  Lockdown cannot be
- * lowered again: run this last, or in a machine of its own.
+ * Lockdown against a program's reads of kernel memory, and its writes to that
+ * of processes.  Lockdown cannot be lowered again: run this last, or in a
+ * machine of its own.
  */
 #include "common.h"
+#include "kfunc.h"
 
 #define LOCKDOWN "/sys/kernel/security/lockdown"
 
@@ -108,6 +110,27 @@ TEST(integrity_lets_programs_read)
 	EXPECT_LE(0, load_reader(BPF_FUNC_probe_read_kernel));
 }
 
+TEST(integrity_keeps_programs_from_writing)
+{
+	struct bpf_insn insns[] = {
+		BPF_MOV64_IMM(BPF_REG_1, 0),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_ST_MEM(BPF_DW, BPF_REG_2, 0, 0),
+		BPF_MOV64_IMM(BPF_REG_3, 8),
+		BPF_EMIT_CALL(BPF_FUNC_probe_write_user),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	union bpf_attr attr;
+
+	if (access(LOCKDOWN, F_OK))
+		SKIP(return, "CONFIG_SECURITY_LOCKDOWN_LSM");
+	ASSERT_TRUE(raise_lockdown("integrity"));
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	EXPECT_EQ(-EINVAL, sys_bpf(BPF_PROG_LOAD, &attr));
+}
+
 TEST_F(lockdown, confidentiality)
 {
 	int ret;
@@ -122,6 +145,80 @@ TEST_F(lockdown, confidentiality)
 	EXPECT_NE(NULL, strstr(log_text, variant->name))
 		TH_LOG("%s", log_text);
 	EXPECT_NE(NULL, strstr(log_text, "lockdown")) TH_LOG("%s", log_text);
+}
+
+/* Kfuncs that read the kernel's memory: all of them take an address first */
+
+FIXTURE(kfunc) {
+};
+
+FIXTURE_VARIANT(kfunc) {
+	const char *name;
+	bool kernel;
+};
+
+FIXTURE_VARIANT_ADD(kfunc, fetch_u8) {
+	.name = "bpf_fetch_u8", .kernel = true,
+};
+
+FIXTURE_VARIANT_ADD(kfunc, fetch_u16) {
+	.name = "bpf_fetch_u16", .kernel = true,
+};
+
+FIXTURE_VARIANT_ADD(kfunc, fetch_u32) {
+	.name = "bpf_fetch_u32", .kernel = true,
+};
+
+FIXTURE_VARIANT_ADD(kfunc, fetch_u64) {
+	.name = "bpf_fetch_u64", .kernel = true,
+};
+
+FIXTURE_VARIANT_ADD(kfunc, fetch_ptr) {
+	.name = "bpf_fetch_ptr", .kernel = true,
+};
+
+FIXTURE_VARIANT_ADD(kfunc, memcmp) {
+	.name = "bpf_memcmp", .kernel = true,
+};
+
+FIXTURE_VARIANT_ADD(kfunc, dump_stack) {
+	.name = "bpf_dump_stack",
+};
+
+FIXTURE_SETUP(kfunc)
+{
+	lockdown_setup(_metadata, NULL, NULL);
+}
+
+FIXTURE_TEARDOWN_PARENT(kfunc)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F(kfunc, confidentiality)
+{
+	int id = btf_func_id(variant->name), ret;
+	struct bpf_insn insns[] = {
+		BPF_MOV64_IMM(BPF_REG_1, 0),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_ST_MEM(BPF_DW, BPF_REG_2, 0, 0),
+		BPF_MOV64_IMM(BPF_REG_3, 8),
+		CALL_KFUNC(id),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	union bpf_attr attr;
+
+	ASSERT_LT(0, id);
+	ASSERT_TRUE(raise_lockdown("confidentiality"));
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	ret = sys_bpf(BPF_PROG_LOAD, &attr);
+	if (variant->kernel) {
+		EXPECT_EQ(-EACCES, ret);
+		return;
+	}
+	EXPECT_LE(0, ret);
 }
 
 TEST_HARNESS_MAIN

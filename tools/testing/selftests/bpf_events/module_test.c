@@ -88,6 +88,30 @@ TEST_F(module, is_unloaded_after_the_event)
 	ASSERT_EQ(0, module_unload());
 }
 
+/*
+ * An event that is defined with the name of its module finds it again, and runs its
+ * program; one of the PMU, of which nobody knows but its owner, stays dead.
+ */
+TEST_F(module, comes_back_to_its_program)
+{
+	int fd = attach(&self->probe, count_prog(&self->area, 0, 1));
+	int i, runs = 1;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, module_hit());
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, module_unload());
+		ASSERT_EQ(0, module_load(self->path));
+		ASSERT_EQ(0, module_hit());
+		runs += !(variant->flags & PROBE_PMU);
+		EXPECT_EQ(runs, area_get(&self->area, 0));
+	}
+	close(fd);
+	ASSERT_EQ(0, module_hit());
+	EXPECT_EQ(runs, area_get(&self->area, 0));
+	ASSERT_EQ(0, module_unload());
+}
+
 TEST_F(module, comes_back)
 {
 	int prog = count_prog(&self->area, 0, 1);

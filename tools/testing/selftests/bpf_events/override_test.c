@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* bpf_override_return() makes a probed function fail, where that is allowed */
+#include <sys/sysmacros.h>
 #include "common.h"
 #include "error_log.h"
 #include "link.h"
@@ -148,6 +149,126 @@ TEST_F(override, only_where_the_program_wants_it)
 		EXPECT_EQ(i & 1 ? -EIO : 0, call(&worked));
 	}
 	EXPECT_EQ(5, area_get(&self->area, RUNS));
+}
+
+/*
+ * A function of a module, which reads of a device in memory call: a program on an
+ * event that names the module overrides it also when the module has come back
+ */
+
+#define MODULES_ENV "BPF_EVENTS_MODULES"
+#define MTD_MAJOR 90
+#define MTD_FUNC "mtd:mtd_read"
+
+FIXTURE(module) {
+	struct probe probe;
+	struct area area;
+	char node[64];
+	int prog;
+};
+
+FIXTURE_VARIANT(module) {
+	unsigned int flags;
+	bool link;
+};
+
+FIXTURE_VARIANT_ADD(module, kprobe_event) {
+	.flags = 0,
+};
+
+FIXTURE_VARIANT_ADD(module, kprobe_event_link) {
+	.link = true,
+};
+
+FIXTURE_VARIANT_ADD(module, kretprobe_event) {
+	.flags = PROBE_RETURN,
+};
+
+static int load(const char *module)
+{
+	const char *dir = getenv(MODULES_ENV) ?: "/lib/modules";
+	char path[256];
+	int err, fd;
+
+	snprintf(path, sizeof(path), "%s/%s.ko", dir, module);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = neg_errno(syscall(__NR_finit_module, fd, "", 0));
+	close(fd);
+	return err;
+}
+
+static int load_all(void)
+{
+	return load("mtd") ?: load("mtdram");
+}
+
+static int unload(const char *module)
+{
+	return neg_errno(syscall(__NR_delete_module, module, O_NONBLOCK));
+}
+
+static int unload_all(void)
+{
+	return unload("mtdram") ?: unload("mtd");
+}
+
+/* One byte; 1, or why not */
+static int read_device(const char *node)
+{
+	int ret, fd = open(node, O_RDONLY | O_CLOEXEC);
+	char c;
+
+	if (fd < 0)
+		return -errno;
+	ret = neg_errno(read(fd, &c, 1));
+	close(fd);
+	return ret;
+}
+
+FIXTURE_SETUP(module)
+{
+	const char *missing = prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	unload_all();
+	if (load_all() == -ENOENT)
+		SKIP(return, "CONFIG_MTD=m, CONFIG_MTD_MTDRAM=m, " MODULES_ENV " says where");
+	ASSERT_EQ(0, area_create(&self->area));
+	area_set(&self->area, VALUE, -EIO);
+	snprintf(self->node, sizeof(self->node), "/tmp/bpf_events.%d", getpid());
+	ASSERT_EQ(0, mknod(self->node, S_IFCHR | 0600, makedev(MTD_MAJOR, 0)));
+	ASSERT_EQ(0, probe_create_at(&self->probe, "event", MTD_FUNC, 0, variant->flags));
+	self->prog = override_prog(&self->area, "GPL");
+	if (self->prog == -EINVAL)
+		SKIP(return, "CONFIG_BPF_KPROBE_OVERRIDE");
+	ASSERT_LE(0, self->prog);
+}
+
+FIXTURE_TEARDOWN(module)
+{
+	unlink(self->node);
+}
+
+TEST_F(module, comes_back)
+{
+	int i, fd;
+
+	ASSERT_EQ(1, read_device(self->node));
+	fd = attach_by(&self->probe, variant->link, self->prog);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EIO, read_device(self->node));
+	for (i = 2; i < 4; i++) {
+		ASSERT_EQ(0, unload_all());
+		ASSERT_EQ(0, load_all());
+		EXPECT_EQ(-EIO, read_device(self->node));
+		EXPECT_EQ(i, area_get(&self->area, RUNS));
+	}
+	close(fd);
+	EXPECT_EQ(1, read_device(self->node));
+	EXPECT_EQ(0, unload_all());
 }
 
 /* What it is not for */

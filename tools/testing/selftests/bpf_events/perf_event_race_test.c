@@ -214,12 +214,15 @@ TEST_F_TIMEOUT(race, fork_and_kill, 120)
 			children[i] = fork();
 			ASSERT_LE(0, children[i]);
 			while (!children[i]) {
-				if (open_all(&self->attr, self->fds, self->cpus) ||
-				    set_all(self->fds, self->cpus,
-					    overflow_count_prog(&self->area, RUNS)))
-					_exit(1);
+				int prog = overflow_count_prog(&self->area, RUNS);
+				int err = open_all(&self->attr, self->fds, self->cpus) ?:
+					  set_all(self->fds, self->cpus, prog);
+
+				if (err)
+					_exit(-err);
 				busy(0);
 				close_all(self->fds, self->cpus);
+				close(prog);
 			}
 		}
 		sleep_ms(1 + n % 7 * 5);

@@ -14,12 +14,20 @@ FIXTURE(race) {
 	struct hitters hitters;
 };
 
+/* Where the function is not held, each program that goes disarms its probe */
 FIXTURE_VARIANT(race) {
 	unsigned int flags;
+	bool hold;
+	bool body;
 };
 
 FIXTURE_VARIANT_ADD(race, kprobe_event) {
 	.flags = 0,
+};
+
+FIXTURE_VARIANT_ADD(race, kprobe_event_beside_another) {
+	.flags = 0,
+	.hold = true,
 };
 
 FIXTURE_VARIANT_ADD(race, kretprobe_event) {
@@ -30,6 +38,23 @@ FIXTURE_VARIANT_ADD(race, kprobe_pmu) {
 	.flags = PROBE_PMU,
 };
 
+FIXTURE_VARIANT_ADD(race, kretprobe_pmu_beside_another) {
+	.flags = PROBE_PMU | PROBE_RETURN,
+	.hold = true,
+};
+
+FIXTURE_VARIANT_ADD(race, kprobe_event_in_the_body) {
+	.body = true,
+};
+
+static long hit_here_and_there(int arg)
+{
+	struct timespec ts;
+
+	syscall(__NR_sched_rr_get_interval, arg, &ts);
+	return hit_arg(arg);
+}
+
 FIXTURE_SETUP(race)
 {
 	const char *missing = prepare();
@@ -39,8 +64,11 @@ FIXTURE_SETUP(race)
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	ASSERT_EQ(0, area_create(&self->area));
-	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));
-	ASSERT_LE(0, hold_function());
+	ASSERT_EQ(0, variant->body ?
+		     probe_create_body(&self->probe, "event", BODY_FUNC, variant->flags) :
+		     probe_create(&self->probe, variant->flags));
+	if (variant->hold)
+		ASSERT_LE(0, hold_function());
 }
 
 FIXTURE_TEARDOWN_PARENT(race)
@@ -48,12 +76,17 @@ FIXTURE_TEARDOWN_PARENT(race)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
+static int start(FIXTURE_DATA(race) * self, int n)
+{
+	return hitters_start_with(&self->hitters, &self->area, n, hit_here_and_there);
+}
+
 TEST_F_TIMEOUT(race, attach_and_close_against_hits, 120)
 {
 	__u64 end = deadline();
 	int fd, prog, n, ok = 1;
 
-	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 0));
+	ASSERT_EQ(0, start(self, 0));
 	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
 		prog = number_prog(&self->area);
 		fd = attach(&self->probe, prog);
@@ -72,7 +105,7 @@ TEST_F_TIMEOUT(race, close_against_running_programs, 120)
 	__u64 end = deadline();
 	int fd, prog, n, ok = 1;
 
-	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 0));
+	ASSERT_EQ(0, start(self, 0));
 	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
 		prog = busy_prog(&self->area);
 		fd = attach(&self->probe, prog);
@@ -86,6 +119,52 @@ TEST_F_TIMEOUT(race, close_against_running_programs, 120)
 	hitters_stop(&self->hitters);
 }
 
+/* The wait for those who are in the program is long, and others come meanwhile */
+TEST_F_TIMEOUT(race, close_against_slow_programs, 120)
+{
+	__u64 end = deadline();
+	int fd, next, n, ok = 1;
+
+	ASSERT_EQ(0, start(self, 0));
+	for (n = 0; ok && (n < 4 || now_ns() < end); n++) {
+		/* The first of 256 runs is slow */
+		area_set(&self->area, RUNS, 0);
+		next = slow_prog(&self->area);
+		fd = attach(&self->probe, next);
+		close(next);
+		ok = fd >= 0 && hitters_wait_run(&self->hitters);
+		close(fd);
+		next = number_prog(&self->area);
+		fd = attach(&self->probe, next);
+		close(next);
+		ok &= fd >= 0 && (n % 2 || hitters_wait_run(&self->hitters));
+		close(fd);
+		ok &= hitters_check_gone(&self->hitters);
+	}
+	EXPECT_TRUE(ok);
+	hitters_stop(&self->hitters);
+}
+
+/* In the body it is a breakpoint that becomes a jump after a while, or never */
+TEST_F_TIMEOUT(race, close_of_a_jump, 120)
+{
+	__u64 end = deadline();
+	int fd, n, ok = 1;
+
+	ASSERT_EQ(0, start(self, 0));
+	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
+		fd = attach(&self->probe, number_prog(&self->area));
+		ok = fd >= 0;
+		if (variant->body)
+			wait_optimized(BODY_FUNC);
+		ok &= hitters_wait_run(&self->hitters);
+		close(fd);
+		ok &= hitters_check_gone(&self->hitters);
+	}
+	EXPECT_TRUE(ok);
+	hitters_stop(&self->hitters);
+}
+
 TEST_F_TIMEOUT(race, pause_against_hits, 120)
 {
 	__u64 end = deadline();
@@ -93,7 +172,7 @@ TEST_F_TIMEOUT(race, pause_against_hits, 120)
 
 	fd = attach(&self->probe, number_prog(&self->area));
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 0));
+	ASSERT_EQ(0, start(self, 0));
 	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
 		ok = hitters_wait_run(&self->hitters) &&
 		     !ioctl(fd, PERF_EVENT_IOC_DISABLE, 0) &&
@@ -115,7 +194,7 @@ TEST_F_TIMEOUT(race, fork_and_exit, 120)
 	pid_t children[6];
 	int i, fd, n = 0;
 
-	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 1));
+	ASSERT_EQ(0, start(self, 1));
 	while (now_ns() < end) {
 		for (i = 0; i < ARRAY_SIZE(children); i++) {
 			children[i] = fork();
@@ -158,7 +237,7 @@ TEST_F_TIMEOUT(race, cpu_goes_and_comes, 120)
 
 	if (access(CPU1, F_OK))
 		SKIP(return, "CONFIG_HOTPLUG_CPU");
-	ASSERT_EQ(0, hitters_start(&self->hitters, &self->area, 2));
+	ASSERT_EQ(0, start(self, 2));
 	for (n = 0; n < 2 || now_ns() < end; n++) {
 		ASSERT_EQ(0, probe_attr(&self->probe, &attr));
 		fd1 = perf_open(&attr, -1, 1);

@@ -270,7 +270,7 @@ TEST_F(raw_tp, cookies)
 
 TEST_F(raw_tp, get_stack)
 {
-	ASSERT_LE(0, open_drop(RENAME, stack_prog(&self->attr, &self->area)));
+	ASSERT_LE(0, open_drop(RENAME, stack_prog(&self->attr, &self->area, 0)));
 	hit_rename();
 	EXPECT_LE(16, (__s64)area_get(&self->area, 1));
 	EXPECT_EQ(0, area_get(&self->area, 1) % 8);
@@ -284,7 +284,7 @@ TEST_F(raw_tp, get_stackid)
 	__u32 key;
 
 	ASSERT_LE(0, map);
-	ASSERT_LE(0, open_drop(RENAME, stackid_prog(&self->attr, &self->area, map)));
+	ASSERT_LE(0, open_drop(RENAME, stackid_prog(&self->attr, &self->area, map, 0)));
 	hit_rename();
 	key = area_get(&self->area, 1);
 	ASSERT_LE(0, (int)key);
@@ -322,10 +322,11 @@ TEST_F(raw_tp, own_tracepoint)
 		BPF_MOV64_IMM(BPF_REG_2, 2),
 		BPF_EMIT_CALL(BPF_FUNC_trace_printk),
 	};
-	int prog = body_load(&self->attr, &self->area, body, ARRAY_SIZE(body)), runs;
+	int prog = body_load(&self->attr, &self->area, body, ARRAY_SIZE(body)), link, runs;
 
 	ASSERT_LE(0, prog);
-	ASSERT_LE(0, raw_tp_open(prog, "bpf_trace_printk", 0));
+	link = raw_tp_open(prog, "bpf_trace_printk", 0);
+	ASSERT_LE(0, link);
 	/* Another that starts it */
 	ASSERT_LE(0, open_drop(RENAME, body_load(&self->attr, &self->area, body,
 						 ARRAY_SIZE(body))));
@@ -333,6 +334,8 @@ TEST_F(raw_tp, own_tracepoint)
 		hit_rename();
 		EXPECT_EQ(2 * runs, area_get(&self->area, 0));
 		EXPECT_EQ(runs, misses(prog));
+		EXPECT_EQ(runs, fdinfo_number(link, "bpf_prog_hits"));
+		EXPECT_EQ(runs, fdinfo_number(link, "bpf_prog_missed"));
 	}
 }
 

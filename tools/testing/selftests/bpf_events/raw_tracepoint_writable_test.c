@@ -5,7 +5,10 @@
  */
 #include "common.h"
 #include "raw_tp.h"
+#include "test_module.h"
 
+#define TEST_MODULE "bpf_events_writable"
+#define TEST_HIT "/sys/module/" TEST_MODULE "/parameters/hit"
 #define RENAME "task_rename"
 
 FIXTURE(writable) {
@@ -26,6 +29,7 @@ FIXTURE_SETUP(writable)
 
 FIXTURE_TEARDOWN_PARENT(writable)
 {
+	test_module_unload(TEST_MODULE);
 	EXPECT_STREQ("nothing", leftovers());
 }
 
@@ -82,6 +86,37 @@ TEST_F(writable, more_than_there_is)
 
 	ASSERT_LE(0, prog);
 	EXPECT_EQ(-EINVAL, raw_tp_open(prog, "bpf_test_finish", 0));
+}
+
+/* A module's, declared as one that has no event in tracefs */
+TEST_F(writable, of_a_module)
+{
+	const char *path = test_module(TEST_MODULE);
+	int fd, prog = write_prog(&self->area, 0);
+
+	if (!path)
+		SKIP(return, "test_modules/" TEST_MODULE ".ko is not built");
+	ASSERT_LE(0, prog);
+	test_module_unload(TEST_MODULE);
+	EXPECT_EQ(-ENOENT, raw_tp_open(prog, TEST_MODULE, 0));
+	ASSERT_EQ(0, test_module_load(path));
+	EXPECT_EQ(0, write_file(TEST_HIT, 0, "1"));
+	/* No more than its argument has */
+	EXPECT_EQ(-EINVAL, raw_tp_open(write_prog(&self->area, 4), TEST_MODULE, 0));
+
+	fd = raw_tp_open(prog, TEST_MODULE, 0);
+	ASSERT_LE(0, fd);
+	area_set(&self->area, 1, -EDOM);
+	area_set(&self->area, 2, 1);
+	EXPECT_EQ(-EDOM, write_file(TEST_HIT, 0, "1"));
+	EXPECT_EQ(0, area_get(&self->area, 2));
+	EXPECT_EQ(1, area_get(&self->area, 0));
+	/* It stays for as long as it is used */
+	EXPECT_EQ(-EAGAIN, test_module_unload(TEST_MODULE));
+	close(fd);
+	EXPECT_EQ(0, write_file(TEST_HIT, 0, "1"));
+	EXPECT_EQ(0, test_module_unload(TEST_MODULE));
+	EXPECT_EQ(-ENOENT, raw_tp_open(prog, TEST_MODULE, 0));
 }
 
 TEST_F(writable, tracepoint_that_is_not)

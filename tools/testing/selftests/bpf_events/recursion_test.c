@@ -233,4 +233,23 @@ TEST_F(missed, kretprobe_without_a_free_instance)
 	EXPECT_EQ(2, info.missed);
 }
 
+/* The one instance is free again, wherever the call was that had it */
+TEST_F(missed, kretprobe_with_its_instance_on_another_cpu)
+{
+	struct probe probe = { .event = "rets" };
+	int prog, i;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "CONFIG_SMP, and two CPUs");
+	ASSERT_EQ(0, event_add("rets", "r1 %s", FUNC));
+	prog = count_prog(&self->area, INNER, 0);
+	ASSERT_LE(0, attach(&probe, prog));
+	for (i = 0; i < 6; i++) {
+		ASSERT_EQ(0, pin(i % 2));
+		hits(2);
+	}
+	EXPECT_EQ(12, area_get(&self->area, INNER));
+	EXPECT_EQ(0, misses(prog));
+}
+
 TEST_HARNESS_MAIN

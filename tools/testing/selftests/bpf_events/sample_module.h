@@ -28,9 +28,14 @@ static inline int sample_load(const char *path)
 	return err;
 }
 
+static inline int sample_module_remove(const char *module)
+{
+	return neg_errno(syscall(__NR_delete_module, module, O_NONBLOCK));
+}
+
 static inline int sample_unload(void)
 {
-	return neg_errno(syscall(__NR_delete_module, SAMPLE_MODULE, O_NONBLOCK));
+	return sample_module_remove(SAMPLE_MODULE);
 }
 
 /* A filter that counts all hits, which are not this process's, and lets none pass */

@@ -164,7 +164,7 @@ TEST_F(tracing, cookies)
 
 TEST_F(tracing, get_stack)
 {
-	ASSERT_LE(0, tracing_open_drop(stack_prog(&self->attr, &self->area)));
+	ASSERT_LE(0, tracing_open_drop(stack_prog(&self->attr, &self->area, 0)));
 	EXPECT_TRUE(hits_run(&self->area, 1));
 	EXPECT_LE(16, (__s64)area_get(&self->area, 1));
 	EXPECT_TRUE(kernel_frames(&self->area.slot[4], 1));
@@ -177,7 +177,7 @@ TEST_F(tracing, get_stackid)
 	__u32 key;
 
 	ASSERT_LE(0, map);
-	ASSERT_LE(0, tracing_open_drop(stackid_prog(&self->attr, &self->area, map)));
+	ASSERT_LE(0, tracing_open_drop(stackid_prog(&self->attr, &self->area, map, 0)));
 	EXPECT_TRUE(hits_run(&self->area, 1));
 	key = area_get(&self->area, 1);
 	ASSERT_LE(0, (int)key);

@@ -346,4 +346,78 @@ TEST_F(info, room_for_the_name)
 	EXPECT_EQ(sizeof(SELF), info.perf_event.uprobe.name_len);
 }
 
+/* A file that begins with the code of user_func() */
+static int code_file(void)
+{
+	int fd = neg_errno(syscall(__NR_memfd_create, BPF_NAME, 0));
+	long page = sysconf(_SC_PAGESIZE);
+
+	if (fd < 0 || ftruncate(fd, page))
+		return -errno;
+	return pwrite(fd, user_func, 256, 0) == 256 ? fd : -EIO;
+}
+
+FIXTURE(files) {
+	struct area area;
+	int fds[2];
+};
+
+FIXTURE_VARIANT(files) {
+	unsigned int flags;
+};
+
+FIXTURE_VARIANT_ADD(files, uprobe) {
+	.flags = 0,
+};
+
+FIXTURE_VARIANT_ADD(files, uretprobe) {
+	.flags = PROBE_RETURN,
+};
+
+FIXTURE_SETUP(files)
+{
+	const char *missing = uprobe_prepare();
+	struct probe probe;
+	char path[64];
+	int i;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+	for (i = 0; i < 2; i++) {
+		self->fds[i] = code_file();
+		ASSERT_LE(0, self->fds[i]);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", self->fds[i]);
+		ASSERT_EQ(0, uprobe_create_at(&probe, i ? "event2" : "event", path, 0, 0,
+					      variant->flags));
+		ASSERT_LE(0, attach(&probe, count_prog(&self->area, i, 0)));
+	}
+}
+
+FIXTURE_TEARDOWN_PARENT(files)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* What is hit is the probe of the file that is mapped there now */
+TEST_F(files, two_files_at_one_address)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	__u64 *(*func)(__u64 *arg);
+	void *at = NULL;
+	__u64 pair[2];
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		at = mmap(at, page, PROT_READ | PROT_EXEC,
+			  MAP_PRIVATE | (at ? MAP_FIXED : 0), self->fds[i % 2], 0);
+		ASSERT_NE(MAP_FAILED, at);
+		func = at;
+		EXPECT_EQ(pair + 1, func(pair));
+		EXPECT_EQ(pair + 1, func(pair));
+		EXPECT_EQ(2 * (i / 2 + 1), area_get(&self->area, 0));
+		EXPECT_EQ(2 * ((i + 1) / 2), area_get(&self->area, 1));
+	}
+}
+
 TEST_HARNESS_MAIN

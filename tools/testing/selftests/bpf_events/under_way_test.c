@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A run that is under way on another CPU when its attachment goes: close()
+ * returns when the run has ended, not before
+ */
+#include "common.h"
+#include "hitter.h"
+#include "umulti.h"
+#include "overflow.h"
+#include "filter.h"
+
+/* Slots of the area */
+enum { BEGUN, ENDED };
+
+/* The first run goes on for 300 ms, and turns its hit down; others do nothing */
+static int first_slow_prog(struct area *area, enum bpf_prog_type type,
+			   enum bpf_attach_type attach, __u32 flags)
+{
+	struct bpf_insn insns[] = {
+		AREA(BPF_REG_6, area, BEGUN),
+		BPF_MOV64_IMM(BPF_REG_1, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD | BPF_FETCH, BPF_REG_6, BPF_REG_1, 0),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_1, 0, 8),
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_MOV64_REG(BPF_REG_7, BPF_REG_0),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_7, 300000000),
+		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 2, 0),
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_JMP_REG(BPF_JLT, BPF_REG_0, BPF_REG_7, -3),
+		BPF_MOV64_IMM(BPF_REG_1, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_6, BPF_REG_1, 8 * (ENDED - BEGUN)),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	union bpf_attr attr;
+
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	attr.prog_type = type;
+	attr.expected_attach_type = attach;
+	attr.prog_flags = flags;
+	return prog_load_attr(&attr);
+}
+
+/*
+ * Each of these attaches the program, and something else to the same place that
+ * stays: nobody has to wait for code to be patched.
+ */
+static int by_perf(const struct kind *kind, int prog)
+{
+	int fd = perf_open_event(kind->event), err = perf_open_event(kind->event);
+
+	err = fd < 0 ? fd : err < 0 ? err : perf_set_bpf(fd, prog);
+	return err ?: fd;
+}
+
+/* The perf event stays as well */
+static int by_perf_link(const struct kind *kind, int prog)
+{
+	int fd = perf_open_event(kind->event);
+
+	return fd < 0 ? fd : perf_link(fd, prog);
+}
+
+static int by_filter(const struct kind *kind, int prog)
+{
+	int err = instance_create(INSTANCE);
+
+	return err ?: event_enable(INSTANCE, kind->event, true) ?:
+	       filter_attach(INSTANCE, kind->event, prog);
+}
+
+/* For whatever faults on the other CPU */
+static int by_overflow(const struct kind *kind, int prog)
+{
+	struct perf_event_attr attr;
+	int fd;
+
+	overflow_attr(&attr, PERF_TYPE_SOFTWARE);
+	fd = perf_open(&attr, -1, 1);
+	return fd < 0 ? fd : perf_set_bpf(fd, prog) ?: fd;
+}
+
+static int multi_both(enum bpf_attach_type attach, __u32 flags, int prog)
+{
+	int other = multi_link_one(FUNC, attach, flags,
+				   prog_load_type(BPF_PROG_TYPE_KPROBE, attach, 0));
+
+	return other < 0 ? other : multi_link_one(FUNC, attach, flags, prog);
+}
+
+static int by_kprobe_multi(const struct kind *kind, int prog)
+{
+	return multi_both(BPF_TRACE_KPROBE_MULTI, 0, prog);
+}
+
+static int by_kretprobe_multi(const struct kind *kind, int prog)
+{
+	return multi_both(BPF_TRACE_KPROBE_MULTI, BPF_F_KPROBE_MULTI_RETURN, prog);
+}
+
+static int by_session(const struct kind *kind, int prog)
+{
+	return multi_both(BPF_TRACE_KPROBE_SESSION, 0, prog);
+}
+
+static int by_uprobe_multi(const struct kind *kind, int prog)
+{
+	struct umulti m;
+	int other;
+
+	umulti_init(&m, 0);
+	other = umulti_link(&m, prog_load_type(BPF_PROG_TYPE_KPROBE,
+					       BPF_TRACE_UPROBE_MULTI, 0));
+	return other < 0 ? other : umulti_link(&m, prog);
+}
+
+static void hit_user_funcs(void)
+{
+	call_user(0, 1);
+}
+
+static void fault(void)
+{
+	char *page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	touch(page);
+	munmap(page, sysconf(_SC_PAGESIZE));
+}
+
+static const struct kind fault_kind = { .hit = fault };
+static const struct kind user_funcs_kind = { .hit = hit_user_funcs };
+static const struct kind func_kind = { .hit = hit };
+
+FIXTURE(under_way) {
+	struct area area;
+};
+
+FIXTURE_VARIANT(under_way) {
+	const struct kind *kind;
+	int (*attach)(const struct kind *kind, int prog);
+	enum bpf_prog_type type;
+	enum bpf_attach_type attach_type;
+	__u32 flags;		/* of the program */
+};
+
+FIXTURE_VARIANT_ADD(under_way, kprobe) {
+	&kprobe_kind, by_perf, BPF_PROG_TYPE_KPROBE,
+};
+
+FIXTURE_VARIANT_ADD(under_way, kretprobe) {
+	&kretprobe_kind, by_perf, BPF_PROG_TYPE_KPROBE,
+};
+
+FIXTURE_VARIANT_ADD(under_way, kprobe_link) {
+	&kprobe_kind, by_perf_link, BPF_PROG_TYPE_KPROBE,
+};
+
+FIXTURE_VARIANT_ADD(under_way, uprobe) {
+	&uprobe_kind, by_perf, BPF_PROG_TYPE_KPROBE,
+};
+
+FIXTURE_VARIANT_ADD(under_way, uretprobe) {
+	&uretprobe_kind, by_perf, BPF_PROG_TYPE_KPROBE,
+};
+
+FIXTURE_VARIANT_ADD(under_way, uprobe_sleepable) {
+	&uprobe_kind, by_perf, BPF_PROG_TYPE_KPROBE, 0, BPF_F_SLEEPABLE,
+};
+
+FIXTURE_VARIANT_ADD(under_way, tracepoint) {
+	&tracepoint_kind, by_perf, BPF_PROG_TYPE_TRACEPOINT,
+};
+
+FIXTURE_VARIANT_ADD(under_way, sys_enter) {
+	&sys_enter_kind, by_perf, BPF_PROG_TYPE_TRACEPOINT,
+};
+
+FIXTURE_VARIANT_ADD(under_way, faults) {
+	&fault_kind, by_overflow, BPF_PROG_TYPE_PERF_EVENT,
+};
+
+FIXTURE_VARIANT_ADD(under_way, kprobe_multi) {
+	&func_kind, by_kprobe_multi, BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI,
+};
+
+FIXTURE_VARIANT_ADD(under_way, kretprobe_multi) {
+	&func_kind, by_kretprobe_multi, BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI,
+};
+
+FIXTURE_VARIANT_ADD(under_way, kprobe_session) {
+	&func_kind, by_session, BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_SESSION,
+};
+
+FIXTURE_VARIANT_ADD(under_way, uprobe_multi) {
+	&user_funcs_kind, by_uprobe_multi, BPF_PROG_TYPE_KPROBE, BPF_TRACE_UPROBE_MULTI,
+};
+
+FIXTURE_VARIANT_ADD(under_way, uprobe_multi_sleepable) {
+	&user_funcs_kind, by_uprobe_multi, BPF_PROG_TYPE_KPROBE, BPF_TRACE_UPROBE_MULTI,
+	BPF_F_SLEEPABLE,
+};
+
+FIXTURE_VARIANT_ADD(under_way, kprobe_filter) {
+	&kprobe_kind, by_filter, BPF_PROG_TYPE_KPROBE,
+};
+
+FIXTURE_VARIANT_ADD(under_way, uprobe_filter) {
+	&uprobe_kind, by_filter, BPF_PROG_TYPE_KPROBE,
+};
+
+FIXTURE_VARIANT_ADD(under_way, tracepoint_filter) {
+	&tracepoint_kind, by_filter, BPF_PROG_TYPE_RAW_TRACEPOINT,
+};
+
+FIXTURE_VARIANT_ADD(under_way, sys_enter_filter) {
+	&sys_enter_kind, by_filter, BPF_PROG_TYPE_RAW_TRACEPOINT,
+};
+
+FIXTURE_SETUP(under_way)
+{
+	const char *missing = filter_prepare() ?: multi_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "CONFIG_SMP, and two CPUs");
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, kind_create(variant->kind));
+}
+
+FIXTURE_TEARDOWN_PARENT(under_way)
+{
+	EXPECT_STREQ("nothing", instance_left(INSTANCE));
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+static void *hit_elsewhere(void *arg)
+{
+	const struct kind *kind = arg;
+
+	pin(1);
+	kind->hit();
+	return NULL;
+}
+
+static bool wait_begun(const struct area *area)
+{
+	__u64 end = now_ns() + 5000000000ULL;
+
+	while (!area_get(area, BEGUN) && now_ns() < end)
+		sched_yield();
+	return area_get(area, BEGUN);
+}
+
+TEST_F(under_way, close_waits)
+{
+	pthread_t thread;
+	int fd, prog;
+
+	prog = first_slow_prog(&self->area, variant->type, variant->attach_type, variant->flags);
+	ASSERT_LE(0, prog);
+	fd = variant->attach(variant->kind, prog);
+	ASSERT_LE(0, fd);
+	close(prog);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, hit_elsewhere, (void *)variant->kind));
+	ASSERT_TRUE(wait_begun(&self->area));
+	close(fd);
+	EXPECT_EQ(1, area_get(&self->area, ENDED));
+	pthread_join(thread, NULL);
+}
+
+TEST_HARNESS_MAIN

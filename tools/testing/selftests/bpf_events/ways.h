@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* All the ways to attach a program to a function or to a tracepoint of the kernel */
+#ifndef BPF_EVENTS_WAYS_H
+#define BPF_EVENTS_WAYS_H
+
+#include "filter.h"
+#include "multi.h"
+#include "raw_tp.h"
+#include "tracing.h"
+
+enum way_kind {
+	BY_SET_BPF,	/* on a perf event */
+	BY_PERF_LINK,
+	BY_MULTI_LINK,
+	BY_RAW_TP,
+	BY_TRACING,
+	BY_FILTER,	/* in INSTANCE */
+};
+
+static const struct way {
+	const char *name;
+	enum way_kind kind;
+	enum bpf_prog_type type;
+	enum bpf_attach_type attach;
+	unsigned int flags;	/* of the probe, or of the multi link */
+	bool tracepoint;	/* on that, not on the function */
+} ways[] = {
+	{ "kprobe event", BY_SET_BPF, BPF_PROG_TYPE_KPROBE },
+	{ "kretprobe event", BY_SET_BPF, BPF_PROG_TYPE_KPROBE, .flags = PROBE_RETURN },
+	{ "kprobe PMU", BY_SET_BPF, BPF_PROG_TYPE_KPROBE, .flags = PROBE_PMU },
+	{ "kretprobe PMU", BY_SET_BPF, BPF_PROG_TYPE_KPROBE,
+	  .flags = PROBE_PMU | PROBE_RETURN },
+	{ "kprobe link", BY_PERF_LINK, BPF_PROG_TYPE_KPROBE, .flags = PROBE_PMU },
+	{ "kretprobe link", BY_PERF_LINK, BPF_PROG_TYPE_KPROBE,
+	  .flags = PROBE_PMU | PROBE_RETURN },
+	{ "kprobe_multi", BY_MULTI_LINK, BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI },
+	{ "kretprobe_multi", BY_MULTI_LINK, BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI,
+	  .flags = BPF_F_KPROBE_MULTI_RETURN },
+	{ "kprobe session", BY_MULTI_LINK, BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_SESSION },
+	{ "fentry", BY_TRACING, BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY },
+	{ "fexit", BY_TRACING, BPF_PROG_TYPE_TRACING, BPF_TRACE_FEXIT },
+	{ "filter of a kprobe", BY_FILTER, BPF_PROG_TYPE_KPROBE },
+	{ "filter of a kretprobe", BY_FILTER, BPF_PROG_TYPE_KPROBE, .flags = PROBE_RETURN },
+	{ "tracepoint", BY_SET_BPF, BPF_PROG_TYPE_TRACEPOINT, .tracepoint = true },
+	{ "tracepoint link", BY_PERF_LINK, BPF_PROG_TYPE_TRACEPOINT, .tracepoint = true },
+	{ "raw tracepoint", BY_RAW_TP, BPF_PROG_TYPE_RAW_TRACEPOINT, .tracepoint = true },
+	{ "tp_btf", BY_TRACING, BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP,
+	  .tracepoint = true },
+	{ "filter of a tracepoint", BY_FILTER, BPF_PROG_TYPE_RAW_TRACEPOINT,
+	  .tracepoint = true },
+};
+
+#define WAYS ARRAY_SIZE(ways)
+
+/* What is attached to, depending on the way */
+struct place {
+	const char *func;
+	const char *group, *event;	/* a tracepoint */
+};
+
+static inline int way_load(const struct way *way, const struct place *place,
+			   const struct bpf_insn *insns, size_t cnt)
+{
+	union bpf_attr attr;
+
+	prog_attr(&attr, insns, cnt);
+	attr.prog_type = way->type;
+	attr.expected_attach_type = way->attach;
+	if (way->kind == BY_TRACING)
+		attr.attach_btf_id = target_id(way->attach,
+					       way->tracepoint ? place->event : place->func);
+	return prog_load_attr(&attr);
+}
+
+/* Adds one to a slot for each hit of this process */
+static inline int way_count_prog(const struct way *way, const struct place *place,
+				 struct area *area, unsigned int slot)
+{
+	struct bpf_insn insns[] = {
+		BPF_EMIT_CALL(BPF_FUNC_get_current_pid_tgid),
+		BPF_ALU64_IMM(BPF_RSH, BPF_REG_0, 32),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, getpid(), 4),
+		AREA(BPF_REG_1, area, slot),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return way_load(way, place, insns, ARRAY_SIZE(insns));
+}
+
+/* A place that nobody else comes by, but for the tracepoint */
+static const struct place own_place = { FUNC, "task", "task_rename" };
+
+static inline void hit_own_place(void)
+{
+	hit();
+	hit_rename();
+}
+
+/* How often a program runs in one hit of its place */
+static inline unsigned int way_runs(const struct way *way)
+{
+	return way->attach == BPF_TRACE_KPROBE_SESSION ? 2 : 1;
+}
+
+/* An event of tracefs for those who need one: one for each of the ways */
+static inline int way_create(const struct way *way, const struct place *place,
+			     struct probe *probe)
+{
+	char event[64];
+
+	snprintf(event, sizeof(event), "way%d", (int)(way - ways));
+	if (way->tracepoint || way->kind == BY_MULTI_LINK || way->kind == BY_TRACING)
+		return 0;
+	return probe_create_at(probe, event, place->func, 0, way->flags);
+}
+
+static inline int way_perf_attr(const struct way *way, const struct place *place,
+				const struct probe *probe, struct perf_event_attr *attr)
+{
+	char path[64];
+
+	if (!way->tracepoint)
+		return probe_attr(probe, attr);
+	snprintf(path, sizeof(path), "%s/%s", place->group, place->event);
+	memset(attr, 0, sizeof(*attr));
+	attr->type = PERF_TYPE_TRACEPOINT;
+	attr->size = sizeof(*attr);
+	attr->sample_period = 1;
+	return read_u64(event_file(TRACEFS, path, "id"), (__u64 *)&attr->config) ? 0 : -ENOENT;
+}
+
+static inline int way_perf(const struct way *way, const struct place *place,
+			   const struct probe *probe, int prog)
+{
+	struct perf_event_attr attr;
+	int fd, ret = way_perf_attr(way, place, probe, &attr);
+
+	fd = ret ?: perf_open(&attr, -1, 0);
+	if (fd < 0)
+		return fd;
+	if (way->kind == BY_PERF_LINK) {
+		ret = perf_link(fd, prog);
+		close(fd);
+		return ret;
+	}
+	ret = perf_set_bpf(fd, prog);
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+/* What is returned has to be closed to detach */
+static inline int way_attach(const struct way *way, const struct place *place,
+			     const struct probe *probe, int prog)
+{
+	char event[128];
+
+	switch (way->kind) {
+	case BY_MULTI_LINK:
+		return multi_link_one(place->func, way->attach, way->flags, prog);
+	case BY_RAW_TP:
+		return raw_tp_open(prog, place->event, 0);
+	case BY_TRACING:
+		return tracing_open(prog);
+	case BY_FILTER:
+		snprintf(event, sizeof(event), "%s/%s", way->tracepoint ? place->group : GROUP,
+			 way->tracepoint ? place->event : probe->event);
+		return filter_attach(INSTANCE, event, prog);
+	default:
+		return way_perf(way, place, probe, prog);
+	}
+}
+
+static inline const char *ways_prepare(void)
+{
+	const char *missing = filter_prepare() ?: tracing_prepare();
+
+	return missing ?: multi_prepare();
+}
+
+#endif /* BPF_EVENTS_WAYS_H */
