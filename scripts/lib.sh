@@ -41,7 +41,7 @@ step() {
 		cat "$log"
 	elif ((rc)); then
 		printf 'failed after %d s, see %s\n' "$((SECONDS - start))" "$log"
-		grep -A 5 '^not ok ' "$log" || tail -n 20 "$log"
+		grep -E '^(not ok |# console: )' "$log" | head -n 100 || tail -n 20 "$log"
 	else
 		printf '%d s\n' "$((SECONDS - start))"
 	fi
