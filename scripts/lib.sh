@@ -47,6 +47,16 @@ step() {
 	fi
 	return "$rc"
 }
+# counted NAME COMMAND...: a step whose lines "ok ..." and "not ok ..." go to build/logs/NAME.log.results; without any, it is one
+# test itself.
+counted() {
+	local name=$1 log=$logs/${1// /-}.log rc=0
+	step "$@" || rc=$?
+	((rc != 4)) || exit 4
+	grep -E '^(not )?ok ' "$log" >"$log.results" || ((rc)) || echo "ok $name" >"$log.results"
+	((rc == 0)) || grep -q '^not ok ' "$log.results" || echo "not ok $name" >>"$log.results"
+	return "$rc"
+}
 clock() { printf '%d:%02d' $((SECONDS / 60)) $((SECONDS % 60)); }
 
 # tally RESULTS: "N passed, N failed", of the lines "ok ..." and "not ok ..." in that file; returns whether all passed.
