@@ -47,6 +47,7 @@ bool bpf_event_overrides(struct trace_event_call *call);
 bool bpf_event_overflow_run(const struct bpf_attachment *att,
 			    struct perf_event *event,
 			    struct perf_sample_data *data, struct pt_regs *regs);
+void bpf_event_overflow_missed(const struct perf_event *event);
 
 int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
 			 const char *text);
@@ -193,6 +194,8 @@ static inline bool bpf_event_overflow(struct perf_event *event,
 {
 	return true;
 }
+
+static inline void bpf_event_overflow_missed(const struct perf_event *event) { }
 
 static inline bool bpf_uprobe_event_passes(struct trace_event_call *call,
 					   unsigned long func_ip,

@@ -9,6 +9,7 @@
  */
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
+#include <linux/eventpoll.h>
 #include <linux/file.h>
 #include <linux/perf_event.h>
 #include <linux/seq_file.h>
@@ -36,9 +37,27 @@ static struct perf_event *link_event(const struct bpf_link *link)
 
 /*
  * If somebody else has the perf event, it goes on without the program. If not, it
- * goes as well, and it has to be off by the time that its program is: so it is left
- * to the release of the file. Nobody comes to have it meanwhile: what still finds
- * the file without having a reference, epoll does, soon drops it again.
+ * goes as well, and it has to be off by the time that its program is: so that is left
+ * to the release of the file, which is before a task returns to user space. A worker
+ * leaves it to another, but nobody waits for the first, either.
+ *
+ * What is counted are references, and some are only held for a moment, by what finds
+ * the file without having it:
+ *
+ * - epoll does not have the files that it watches, and takes one while it polls it.
+ *   After the count was 1, it must not find the file any more: it would drop it last,
+ *   and release it in its own time, when the close() here has returned already.
+ *   eventpoll_release() waits for a poll that is under way, and makes it forget the
+ *   file. To have it watched again takes a descriptor.
+ *
+ * - a system call looks up a descriptor which another thread closes meanwhile, or a
+ *   reader of /proc/PID/fdinfo does. If it takes the file after the count was 1, it
+ *   sees that the descriptor is gone, and drops the file at once. It is the last then,
+ *   and releases the file before it returns to user space: a call on the perf event
+ *   that goes on for a little longer than this one.
+ *
+ * If such a reference is counted, it is one like any other: the program is gone when
+ * this returns, and the perf event, without it, when the reference is.
  */
 static void perf_link_release(struct bpf_link *link)
 {
@@ -46,6 +65,8 @@ static void perf_link_release(struct bpf_link *link)
 
 	if (file_count(file) > 1)
 		bpf_event_release(link_event(link));
+	else
+		eventpoll_release(file);
 	fput(file);
 }
 
@@ -232,7 +253,7 @@ int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
 {
 	switch (type) {
 	case BPF_PERF_EVENT:
-		return is_multi_attach_type(prog->expected_attach_type) ? -EINVAL : 0;
+		return 0; /* the event says what does not fit */
 	case BPF_TRACE_KPROBE_MULTI:
 	case BPF_TRACE_KPROBE_SESSION:
 	case BPF_TRACE_UPROBE_MULTI:

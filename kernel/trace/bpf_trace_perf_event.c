@@ -72,6 +72,21 @@ out:
 	return pass;
 }
 
+/**
+ * bpf_event_overflow_missed() - account an overflow that perf could not handle
+ * @event: the perf event that would have overflowed, which may be inherited
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ */
+void bpf_event_overflow_missed(const struct perf_event *event)
+{
+	const struct perf_event *owner = event->parent ?: event;
+	const struct bpf_attachment *att = rcu_dereference_sched(owner->bpf);
+
+	if (att)
+		bpf_attachment_missed(att);
+}
+
 BPF_CALL_3(bpf_perf_prog_read_value, struct bpf_perf_event_data_kern *, ctx,
 	   struct bpf_perf_event_value *, buf, u32, size)
 {

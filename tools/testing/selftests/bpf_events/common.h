@@ -71,6 +71,21 @@ static inline int pin(int cpu)
 	return neg_errno(sched_setaffinity(0, sizeof(set), &set));
 }
 
+/* A kernel that looks for leaks, and with KASAN, as a rule */
+static inline bool kernel_is_slow(void)
+{
+	return !access(DEBUGFS "/kmemleak", F_OK);
+}
+
+/*
+ * How often to do what goes wrong once in a while: @n times, on a slow kernel
+ * fewer.  What that is for shows at the first time.
+ */
+static inline int rounds(int n)
+{
+	return kernel_is_slow() ? (n + 3) / 4 : n;
+}
+
 /* Files */
 
 static inline int write_file(const char *path, int flags, const char *fmt, ...)

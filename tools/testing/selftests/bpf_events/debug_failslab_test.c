@@ -1,18 +1,67 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory runs out at any one of the allocations on the way: a call fails with
- * ENOMEM and changes nothing, or it succeeds.  For kernels with fault injection.
+ * Memory runs out at any one of the allocations on the way, of objects or of
+ * pages: a call fails with ENOMEM and changes nothing, or it succeeds.  For
+ * kernels with fault injection.
  */
+#include <sys/klog.h>
+
 #include "common.h"
+#include "uprobe.h"
+#include "ways.h"
 
 #define FAILSLAB DEBUGFS "/failslab"
+#define FAIL_PAGES DEBUGFS "/fail_page_alloc"
 #define FAIL_NTH "/proc/thread-self/fail-nth"
 #define MOST 400
+
+static const struct {
+	const char *path, *text;
+} settings[] = {
+	/* No stack dumps; fail what may sleep, and single pages */
+	{ FAILSLAB "/verbose", "0" },
+	{ FAILSLAB "/ignore-gfp-wait", "N" },
+	{ FAIL_PAGES "/verbose", "0" },
+	{ FAIL_PAGES "/ignore-gfp-wait", "N" },
+	{ FAIL_PAGES "/min-order", "0" },
+};
+
+/* What they were before */
+struct faults {
+	char text[ARRAY_SIZE(settings)][16];
+};
+
+static const char *faults_prepare(struct faults *before)
+{
+	int i;
+
+	if (access(FAIL_NTH, F_OK))
+		return "CONFIG_FAULT_INJECTION";
+	if (access(FAILSLAB, F_OK))
+		return "CONFIG_FAILSLAB, CONFIG_FAULT_INJECTION_DEBUG_FS";
+	if (access(FAIL_PAGES, F_OK))
+		return "CONFIG_FAIL_PAGE_ALLOC";
+	for (i = 0; i < ARRAY_SIZE(settings); i++)
+		read_file(settings[i].path, before->text[i], sizeof(before->text[i]));
+	for (i = 0; i < ARRAY_SIZE(settings); i++) {
+		if (write_file(settings[i].path, 0, settings[i].text))
+			return settings[i].path;
+	}
+	return NULL;
+}
+
+static void faults_restore(const struct faults *before)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(settings); i++)
+		write_file(settings[i].path, 0, "%s", before->text[i]);
+}
 
 FIXTURE(failslab) {
 	struct probe probe;
 	struct area area;
-	char verbose[16], ignore[16];
+	struct faults before;
 };
 
 FIXTURE_VARIANT(failslab) {
@@ -33,21 +82,10 @@ FIXTURE_VARIANT_ADD(failslab, kprobe_pmu) {
 
 FIXTURE_SETUP(failslab)
 {
-	const char *missing = prepare();
+	const char *missing = prepare() ?: faults_prepare(&self->before);
 
 	if (missing)
 		SKIP(return, "%s", missing);
-	if (access(FAIL_NTH, F_OK))
-		SKIP(return, "CONFIG_FAULT_INJECTION");
-	if (access(FAILSLAB, F_OK))
-		SKIP(return, "CONFIG_FAILSLAB, CONFIG_FAULT_INJECTION_DEBUG_FS");
-	ASSERT_LT(0, read_file(FAILSLAB "/verbose", self->verbose,
-			       sizeof(self->verbose)));
-	ASSERT_LT(0, read_file(FAILSLAB "/ignore-gfp-wait", self->ignore,
-			       sizeof(self->ignore)));
-	/* No stack dumps; fail what may sleep */
-	ASSERT_EQ(0, write_file(FAILSLAB "/verbose", 0, "0"));
-	ASSERT_EQ(0, write_file(FAILSLAB "/ignore-gfp-wait", 0, "N"));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));
 	ASSERT_LE(0, hold_function());
@@ -56,8 +94,7 @@ FIXTURE_SETUP(failslab)
 
 FIXTURE_TEARDOWN_PARENT(failslab)
 {
-	write_file(FAILSLAB "/verbose", 0, "%s", self->verbose);
-	write_file(FAILSLAB "/ignore-gfp-wait", 0, "%s", self->ignore);
+	faults_restore(&self->before);
 	EXPECT_STREQ("nothing", leftovers());
 }
 
@@ -214,6 +251,187 @@ TEST_F_TIMEOUT(failslab, error, 120)
 	ASSERT_EQ(0, perf_set_bpf(fd, count_prog(&self->area, 0, 1)));
 	hit();
 	EXPECT_EQ(1, area_get(&self->area, 0));
+}
+
+/* All the ways to attach */
+
+#define SYSLOG_CONSOLE_LEVEL 8
+
+FIXTURE(ways) {
+	struct area area;
+	struct faults before;
+	int log;	/* of the kernel, from the start of the test */
+	struct probe probes[WAYS];
+};
+
+FIXTURE_SETUP(ways)
+{
+	const char *missing = ways_prepare() ?: faults_prepare(&self->before);
+	unsigned int i;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, instance_create(INSTANCE));
+	ASSERT_LE(0, hold_function());
+	/*
+	 * The same with tracepoints that the names of tasks are recorded by: on
+	 * for this event, they do not come and go with others
+	 */
+	ASSERT_EQ(0, event_enable(INSTANCE, "task/task_newtask", true));
+	for (i = 0; i < WAYS; i++)
+		ASSERT_EQ(0, way_create(&ways[i], &own_place, &self->probes[i]));
+	self->log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ASSERT_LE(0, self->log);
+	ASSERT_EQ(0, lseek(self->log, 0, SEEK_END));
+	/* Where vmalloc() has no memory, the stack is not for the console */
+	ASSERT_EQ(0, klogctl(SYSLOG_CONSOLE_LEVEL, NULL, 4));
+}
+
+FIXTURE_TEARDOWN_PARENT(ways)
+{
+	klogctl(SYSLOG_CONSOLE_LEVEL, NULL, 7);
+	faults_restore(&self->before);
+	EXPECT_STREQ("nothing", instance_left(INSTANCE));
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* What the kernel has complained about that is not memory, or "nothing" */
+static const char *complaint(int log)
+{
+	static const char * const texts[] = {
+		"WARNING:", "BUG:", "suspicious RCU", "possible", "inconsistent", "held",
+	};
+	static char record[8192];
+	ssize_t n;
+	int i;
+
+	while ((n = read(log, record, sizeof(record) - 1)) > 0) {
+		record[n] = '\0';
+		for (i = 0; i < ARRAY_SIZE(texts); i++) {
+			if (strstr(record, texts[i]))
+				return record;
+		}
+	}
+	return errno == EAGAIN ? "nothing" : strerror(errno);
+}
+
+/* The same as way_attach(), with a fault in what attaches, not in what finds the event */
+static int attach_with_fault(const struct way *way, const struct probe *probe, int prog,
+			     int n, bool *happened)
+{
+	struct perf_event_attr attr;
+	int ret, fd = -1;
+
+	if (way->kind == BY_FILTER)
+		fd = filter_open(INSTANCE, way_event(way, &own_place, probe));
+	else if (way->kind == BY_SET_BPF || way->kind == BY_PERF_LINK)
+		fd = way_perf_attr(way, &own_place, probe, &attr);
+	else
+		fd = 0;
+	if (fd < 0 || !fail_arm(n))
+		return -EIO;
+
+	if (way->kind == BY_FILTER)
+		ret = filter_write(fd, "bpf-%d", prog) ?: fd;
+	else if (way->kind == BY_SET_BPF || way->kind == BY_PERF_LINK)
+		ret = way_perf(way, &attr, prog);
+	else
+		ret = way_attach(way, &own_place, probe, prog);
+	*happened = fail_disarm();
+	if (ret < 0 && way->kind == BY_FILTER)
+		close(fd);
+	return ret;
+}
+
+/* How often one hit runs the program */
+static __u64 runs_in(struct area *area, unsigned int slot)
+{
+	__u64 before = area_get(area, slot);
+
+	hit_own_place();
+	return area_get(area, slot) - before;
+}
+
+static bool is_off(const struct way *way, const struct probe *probe)
+{
+	const char *event = way_event(way, &own_place, probe);
+
+	return way->kind != BY_FILTER ||
+	       (!strcmp("none", event_text(INSTANCE, event, "filter")) &&
+		!strcmp("0", event_text(INSTANCE, event, "enable")));
+}
+
+TEST_F_TIMEOUT(ways, attach, 300)
+{
+	unsigned int i, n, failed;
+	const struct way *way;
+	bool happened;
+	int prog, fd;
+
+	for (i = 0; i < WAYS; i++) {
+		way = &ways[i];
+		prog = way_count_prog(way, &own_place, &self->area, i);
+		ASSERT_LE(0, prog);
+		happened = true;
+		failed = 0;
+		for (n = 1; happened && n < MOST; n++) {
+			fd = attach_with_fault(way, &self->probes[i], prog, n, &happened);
+			if (fd < 0) {
+				ASSERT_EQ(-ENOMEM, fd) TH_LOG("%s, allocation %u", way->name, n);
+				ASSERT_TRUE(happened);
+				failed++;
+				EXPECT_EQ(0, runs_in(&self->area, i));
+				EXPECT_TRUE(is_off(way, &self->probes[i]));
+				fd = way_attach(way, &own_place, &self->probes[i], prog);
+				ASSERT_LE(0, fd) TH_LOG("%s, after allocation %u", way->name, n);
+			}
+			EXPECT_EQ(way_runs(way), runs_in(&self->area, i))
+				TH_LOG("%s, allocation %u", way->name, n);
+			close(fd);
+			EXPECT_EQ(0, runs_in(&self->area, i));
+		}
+		EXPECT_FALSE(happened);
+		EXPECT_LT(0, failed);
+		close(prog);
+	}
+	EXPECT_STREQ("nothing", complaint(self->log));
+}
+
+/* Programs on trampolines cannot go without memory: the kernel warns of that */
+static bool needs_memory_to_go(const struct way *way)
+{
+	return way->attach == BPF_TRACE_FENTRY || way->attach == BPF_TRACE_FEXIT;
+}
+
+/* A program must go, memory or not */
+TEST_F_TIMEOUT(ways, close, 300)
+{
+	const struct way *way;
+	unsigned int i, n;
+	bool happened;
+	int prog, fd;
+
+	for (i = 0; i < WAYS; i++) {
+		way = &ways[i];
+		if (needs_memory_to_go(way))
+			continue;
+		prog = way_count_prog(way, &own_place, &self->area, i);
+		happened = true;
+		for (n = 1; happened && n < MOST; n++) {
+			fd = way_attach(way, &own_place, &self->probes[i], prog);
+			ASSERT_LE(0, fd);
+			ASSERT_TRUE(fail_arm(n));
+			close(fd);
+			happened = fail_disarm();
+			EXPECT_EQ(0, runs_in(&self->area, i))
+				TH_LOG("%s, allocation %u", way->name, n);
+			EXPECT_TRUE(is_off(way, &self->probes[i]));
+		}
+		EXPECT_FALSE(happened);
+		close(prog);
+	}
+	EXPECT_STREQ("nothing", complaint(self->log));
 }
 
 TEST_HARNESS_MAIN

@@ -83,7 +83,7 @@ static int create_how(const struct detach *how, struct probe *probe)
 /* How many go together: fewer, where each one that goes waits for a long time */
 static int many(const struct detach *how)
 {
-	return how->way == BY_MULTI || is_user(how) ? 10 : 30;
+	return rounds(how->way == BY_MULTI || is_user(how) ? 10 : 30);
 }
 
 FIXTURE_SETUP(detach)
@@ -211,16 +211,16 @@ static __u64 allocated(void)
  */
 TEST_F_TIMEOUT(detach, memory_comes_back, 300)
 {
-	unsigned int rounds = 4 * many(&variant->how), i;
+	unsigned int times = 4 * many(&variant->how), i;
 	__u64 most = ~0ULL;
 	int fd;
 
 	hitters_stop(&self->hitters);
 	/* Where it is armed for others, all goes quicker */
 	ASSERT_LE(0, hold_function());
-	for (i = 0; i < rounds; i++) {
-		if (i == rounds / 5 && access(DEBUGFS "/kmemleak", F_OK))
-			most = allocated() + rounds / 2;
+	for (i = 0; i < times; i++) {
+		if (i == times / 5 && access(DEBUGFS "/kmemleak", F_OK))
+			most = allocated() + times / 2;
 		fd = attach_how(&variant->how, &self->probe, self->prog);
 		ASSERT_LE(0, fd);
 		close(fd);
@@ -258,7 +258,7 @@ TEST_F_TIMEOUT(detach_module, goes_at_once, 120)
 	unsigned int i;
 
 	for (i = 0; i < 3 * ARRAY_SIZE(flags); i++) {
-		ASSERT_EQ(0, module_load(self->path));
+		ASSERT_EQ(0, load_module(self->path));
 		ASSERT_EQ(0, probe_create_at(&probe, "event", MODULE_FUNC, 0,
 					     flags[i % ARRAY_SIZE(flags)]));
 		fd = attach(&probe, prog);
@@ -280,7 +280,7 @@ TEST_F_TIMEOUT(detach_module, goes_at_once_after_multi, 120)
 	if (multi_prepare())
 		SKIP(return, "CONFIG_FPROBE");
 	for (i = 0; i < 6; i++) {
-		ASSERT_EQ(0, module_load(self->path));
+		ASSERT_EQ(0, load_module(self->path));
 		link = multi_link_one(MODULE_FUNC, BPF_TRACE_KPROBE_MULTI,
 				      i % 2 ? BPF_F_KPROBE_MULTI_RETURN : 0, prog);
 		ASSERT_LE(0, link);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Programs as filters of trace events.  Each test has an instance of its own,
- * and what is counted are the hits and the records of the test's process.
+ * Programs as filters of trace events.  What is counted are the hits and the
+ * records of the test's process, in an instance.
+ *
+ * An instance takes long to make, so the tests of a program share theirs: the
+ * first that wants it makes it, each finds it as new, and the program removes
+ * it when it exits.
  */
 #ifndef BPF_EVENTS_FILTER_H
 #define BPF_EVENTS_FILTER_H
@@ -88,22 +92,25 @@ static inline void kind_hits(const struct kind *kind, unsigned int n)
 		kind->hit();
 }
 
-static inline const char *filter_prepare(void)
-{
-	const char *missing;
+/* Instances */
 
-	/* Left by a test that died, with events in use */
-	rmdir(INSTANCE);
-	rmdir(INSTANCE2);
-	missing = uprobe_prepare();
-	if (!missing && access(TRACEFS "/events/syscalls", F_OK))
-		return "CONFIG_FTRACE_SYSCALLS";
-	return missing;
-}
-
+/* One that is there already has what it recorded for the test before cleared */
 static inline int instance_create(const char *instance)
 {
-	return neg_errno(mkdir(instance, 0700));
+	static const char * const files[] = { "trace", "error_log" };
+	char path[256];
+	int i, err;
+
+	err = neg_errno(mkdir(instance, 0700));
+	if (err != -EEXIST)
+		return err;
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", instance, files[i]);
+		err = write_file(path, O_TRUNC, "");
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static inline int instance_remove(const char *instance)
@@ -111,12 +118,34 @@ static inline int instance_remove(const char *instance)
 	return neg_errno(rmdir(instance));
 }
 
-/* For teardowns */
-static inline const char *instance_left(const char *instance)
+/* The program, of which the tests are children */
+static pid_t instance_owner;
+
+/* Something that still holds an instance makes the program fail */
+static void instances_remove(void)
 {
-	if (instance_remove(instance) && errno != ENOENT)
-		return instance;
-	return "nothing";
+	static const char * const instances[] = { INSTANCE, INSTANCE2 };
+	bool left = false;
+	int i, err;
+
+	if (getpid() != instance_owner)
+		return;
+	for (i = 0; i < ARRAY_SIZE(instances); i++) {
+		err = instance_remove(instances[i]);
+		if (!err || err == -ENOENT)
+			continue;
+		printf("# %s is left: %s\n", instances[i], strerror(-err));
+		left = true;
+	}
+	fflush(stdout);
+	if (left)
+		_exit(KSFT_FAIL);
+}
+
+__attribute__((constructor)) static void instances_go_at_exit(void)
+{
+	instance_owner = getpid();
+	atexit(instances_remove);
 }
 
 /* A file of an event in an instance */
@@ -187,6 +216,110 @@ static inline int filter_clear(const char *instance, const char *event)
 static inline int event_enable(const char *instance, const char *event, bool enable)
 {
 	return write_file(event_file(instance, event, "enable"), 0, "%d", enable);
+}
+
+/* Whether a file of an instance has this text, perhaps after @fix was written */
+static inline bool instance_file_is(const char *instance, const char *file,
+				    const char *text, int flags, const char *fix)
+{
+	char path[256], found[64];
+	int i;
+
+	snprintf(path, sizeof(path), "%s/%s", instance, file);
+	for (i = 0; i < 2; i++) {
+		if (read_file(path, found, sizeof(found)) < 0)
+			return false;
+		if (!strcmp(found, text))
+			return true;
+		write_file(path, flags, "%s", fix);
+	}
+	return false;
+}
+
+static inline void triggers_clear(const char *instance, const char *event)
+{
+	const char *path = event_file(instance, event, "trigger");
+	char line[256];
+
+	while (find_line(path, ":", line, sizeof(line)) && *line != '#' &&
+	       !write_file(path, 0, "!%s", line))
+		;
+}
+
+/* Turns off the first event that is on, which one with a trigger is, too */
+static inline bool event_turn_off(const char *instance, char *event, size_t size)
+{
+	char path[256], *colon;
+
+	snprintf(path, sizeof(path), "%s/set_event", instance);
+	if (!find_line(path, ":", event, size))
+		return false;
+	event[strcspn(event, "\n")] = '\0';
+	colon = strchr(event, ':');
+	*colon = '/';
+	triggers_clear(instance, event);
+	filter_clear(instance, event);
+	event_enable(instance, event, false);
+	return true;
+}
+
+/* Events with filters that have a life of their own may keep one when they are off */
+static inline const char *filter_left(const char *instance)
+{
+	static const char * const events[] = {
+		"task/task_rename",
+		"syscalls/sys_enter_sched_get_priority_max",
+		"syscalls/sys_enter_sched_get_priority_min",
+		"syscalls/sys_exit_sched_get_priority_max",
+	};
+	char path[64];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		snprintf(path, sizeof(path), "events/%s/filter", events[i]);
+		if (!instance_file_is(instance, path, "none\n", 0, "0"))
+			return events[i];
+	}
+	return NULL;
+}
+
+/*
+ * For teardowns: says what is other than in a new instance and stays so, or
+ * "nothing"
+ */
+static inline const char *instance_left(const char *instance)
+{
+	static char event[128];
+	const char *left;
+	int i;
+
+	if (access(instance, F_OK))
+		return "nothing";
+	for (i = 0; event_turn_off(instance, event, sizeof(event)); i++) {
+		if (i == 100)
+			return event;
+	}
+	left = filter_left(instance);
+	if (left)
+		return left;
+	if (!instance_file_is(instance, "set_event_pid", "", O_TRUNC, ""))
+		return "set_event_pid";
+	if (!instance_file_is(instance, "tracing_on", "1\n", 0, "1"))
+		return "tracing_on";
+	return "nothing";
+}
+
+static inline const char *filter_prepare(void)
+{
+	const char *missing;
+
+	/* Left by a test that died, with events in use */
+	instance_left(INSTANCE);
+	instance_left(INSTANCE2);
+	missing = uprobe_prepare();
+	if (!missing && access(TRACEFS "/events/syscalls", F_OK))
+		return "CONFIG_FTRACE_SYSCALLS";
+	return missing;
 }
 
 /* A perf event of this process */

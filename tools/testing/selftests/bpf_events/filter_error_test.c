@@ -489,10 +489,10 @@ TEST_F(elsewhere, custom_event)
 	if (access(path, R_OK))
 		SKIP(return, "CONFIG_SAMPLE_TRACE_CUSTOM_EVENTS=m, " CUSTOM_MODULE_ENV
 			     " says where");
-	sample_module_remove(CUSTOM_MODULE);
-	ASSERT_EQ(0, sample_load(path));
+	unload_module(CUSTOM_MODULE);
+	ASSERT_EQ(0, load_module(path));
 	expect_refused(_metadata, "custom/sched_switch", self->r.prog);
-	EXPECT_EQ(0, sample_module_remove(CUSTOM_MODULE));
+	EXPECT_EQ(0, unload_module(CUSTOM_MODULE));
 }
 
 /* There it is an expression, and a bad one */
@@ -503,6 +503,7 @@ TEST_F(elsewhere, subsystem)
 	ASSERT_EQ(0, event_enable(INSTANCE, self->r.event, true));
 	hit_rename();
 	EXPECT_EQ(0, area_get(&self->r.area, HITS));
+	EXPECT_EQ(0, write_file(INSTANCE "/events/task/filter", 0, "0"));
 }
 
 TEST_F(elsewhere, read_only_descriptor)

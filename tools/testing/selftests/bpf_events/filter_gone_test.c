@@ -189,7 +189,7 @@ FIXTURE_SETUP(module)
 	if (!self->path)
 		SKIP(return, "CONFIG_SAMPLE_TRACE_EVENTS=m, " SAMPLE_MODULE_ENV " says where");
 	sample_unload();
-	ASSERT_EQ(0, sample_load(self->path));
+	ASSERT_EQ(0, load_module(self->path));
 	ASSERT_EQ(0, instance_create(INSTANCE));
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = sample_prog(&self->area, HITS);
@@ -234,7 +234,7 @@ TEST_F(module, comes_back_without_the_filter)
 
 	ASSERT_EQ(0, filter_attach_id(INSTANCE, SAMPLE_EVENT, id));
 	ASSERT_EQ(0, sample_unload());
-	ASSERT_EQ(0, sample_load(self->path));
+	ASSERT_EQ(0, load_module(self->path));
 	EXPECT_STREQ("none", event_text(INSTANCE, SAMPLE_EVENT, "filter"));
 	EXPECT_STREQ("0", event_text(INSTANCE, SAMPLE_EVENT, "enable"));
 	before = area_get(&self->area, HITS);

@@ -348,7 +348,7 @@ TEST_F_TIMEOUT(module, unloaded_against_hits_and_close, 120)
 	pthread_t thread;
 
 	for (n = 0; n < 2 || now_ns() < end; n++) {
-		ASSERT_EQ(0, sample_load(self->path));
+		ASSERT_EQ(0, load_module(self->path));
 		prog = sample_prog(&self->area, 0);
 		fd = filter_attach(INSTANCE, SAMPLE_EVENT, prog);
 		ASSERT_LE(0, fd);

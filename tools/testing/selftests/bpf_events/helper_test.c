@@ -372,4 +372,25 @@ TEST_F(print, trace_vprintk)
 	EXPECT_FALSE(printed("printk: no"));
 }
 
+TEST_F(print, trace_vprintk_half_an_argument)
+{
+	struct bpf_insn body[] = {
+		BPF_ST_MEM(BPF_DW, BPF_REG_10, -16, 1),
+		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 2),
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_6),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, 8 * BUF),
+		BPF_MOV64_IMM(BPF_REG_2, 8),
+		BPF_MOV64_REG(BPF_REG_3, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_3, -16),
+		BPF_MOV64_IMM(BPF_REG_4, 12),
+		BPF_EMIT_CALL(BPF_FUNC_trace_vprintk),
+	};
+	char *fmt = (char *)&self->rig.area.slot[BUF];
+
+	ASSERT_LE(0, attach_body(&self->rig, body, ARRAY_SIZE(body)));
+	snprintf(fmt, 8, "%s", "no %d");
+	EXPECT_EQ(-EINVAL, (__s64)result(&self->rig));
+	EXPECT_FALSE(printed("printk: no"));
+}
+
 TEST_HARNESS_MAIN

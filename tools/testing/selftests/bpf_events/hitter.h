@@ -15,12 +15,6 @@
 
 #define MAX_HITTERS 8
 
-/* A kernel that looks for leaks, and with KASAN, as a rule */
-static inline bool kernel_is_slow(void)
-{
-	return !access(DEBUGFS "/kmemleak", F_OK);
-}
-
 /* A race takes as many milliseconds as BPF_EVENTS_RACE_MS says, or 200, or 1000 */
 static inline __u64 deadline(void)
 {

@@ -102,6 +102,10 @@ FIXTURE_SETUP(interrupt)
 
 FIXTURE_TEARDOWN_PARENT(interrupt)
 {
+	char consoles[256];
+
+	/* Who reads this takes the lock of the consoles, and prints what is pending */
+	read_file("/proc/consoles", consoles, sizeof(consoles));
 	klogctl(SYSLOG_CONSOLE_LEVEL, NULL, 7);
 	EXPECT_STREQ("nothing", instance_left(INSTANCE));
 	EXPECT_STREQ("nothing", leftovers());

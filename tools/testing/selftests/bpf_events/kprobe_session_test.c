@@ -56,7 +56,7 @@ static int session_prog(struct area *area, int is_return, int cookie)
 		AREA(BPF_REG_7, area, 0),
 		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_7, 8 * TGID),
 		BPF_JMP_IMM(BPF_JEQ, BPF_REG_1, 0, 1),
-		BPF_JMP_REG(BPF_JNE, BPF_REG_1, BPF_REG_0, 26),
+		BPF_JMP_REG(BPF_JNE, BPF_REG_1, BPF_REG_0, 28),
 
 		/* R9 is the cookie, R7 the function's slot 0, R8 the number */
 		BPF_MOV64_REG(BPF_REG_1, BPF_REG_6),
@@ -75,10 +75,12 @@ static int session_prog(struct area *area, int is_return, int cookie)
 		BPF_MOV64_REG(BPF_REG_6, BPF_REG_0),
 		CALL_KFUNC(is_return),
 		BPF_MOV64_IMM(BPF_REG_1, 1),
-		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, 0, 4),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, 0, 6),
 
-		/* Entry */
+		/* Entry: it counts if no other call has left a number here */
+		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_6, 0),
 		BPF_STX_MEM(BPF_DW, BPF_REG_6, BPF_REG_8, 0),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_2, 0, 1),
 		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_1, 8 * ENTRIES),
 		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_7, 8 * VERDICT),
 		BPF_JMP_A(6),

@@ -3,25 +3,16 @@
 #ifndef BPF_EVENTS_MODULE_H
 #define BPF_EVENTS_MODULE_H
 
+#include "test_module.h"
+
 #define MODULE_ENV "BPF_EVENTS_TEST_MODULE"
 #define MODULE "test_udelay"
 #define MODULE_FILE DEBUGFS "/udelay_test"
 #define MODULE_FUNC "udelay_test_write"
 
-static inline int module_load(const char *path)
-{
-	int err, fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	err = neg_errno(syscall(__NR_finit_module, fd, "", 0));
-	close(fd);
-	return err;
-}
-
 static inline int module_unload(void)
 {
-	return neg_errno(syscall(__NR_delete_module, MODULE, O_NONBLOCK));
+	return unload_module(MODULE);
 }
 
 static inline int module_hit(void)

@@ -42,7 +42,7 @@ FIXTURE_SETUP(module)
 
 	if (missing)
 		SKIP(return, "%s", missing);
-	ASSERT_EQ(0, module_load(self->path));
+	ASSERT_EQ(0, load_module(self->path));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create_at(&self->probe, "event", EVENT_FUNC, 0,
 				     variant->flags));
@@ -101,7 +101,7 @@ TEST_F(module, comes_back_to_its_program)
 	ASSERT_EQ(0, module_hit());
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, module_unload());
-		ASSERT_EQ(0, module_load(self->path));
+		ASSERT_EQ(0, load_module(self->path));
 		ASSERT_EQ(0, module_hit());
 		runs += !(variant->flags & PROBE_PMU);
 		EXPECT_EQ(runs, area_get(&self->area, 0));
@@ -120,7 +120,7 @@ TEST_F(module, comes_back)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, module_unload());
 	close(fd);
-	ASSERT_EQ(0, module_load(self->path));
+	ASSERT_EQ(0, load_module(self->path));
 	fd = attach(&self->probe, prog);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, module_hit());
@@ -178,7 +178,7 @@ TEST_F(multi_module, stays_while_it_is_linked)
 {
 	int runs = variant->attach == BPF_TRACE_KPROBE_SESSION ? 2 : 1, link;
 
-	ASSERT_EQ(0, module_load(self->path));
+	ASSERT_EQ(0, load_module(self->path));
 	link = multi_link_one(MODULE_FUNC, variant->attach, variant->flags,
 			      self->prog);
 	ASSERT_LE(0, link);
@@ -206,7 +206,7 @@ TEST_F(multi_module, is_one_of_several_owners)
 	};
 	int link, runs = variant->attach == BPF_TRACE_KPROBE_SESSION ? 2 : 1;
 
-	ASSERT_EQ(0, module_load(self->path));
+	ASSERT_EQ(0, load_module(self->path));
 	ksyms(m.syms, m.addrs, m.cnt);
 	link = multi_link(&m, self->prog);
 	ASSERT_LE(0, link);
@@ -228,7 +228,7 @@ TEST_F(multi_module, is_gone)
 		.by_addr = true, .cnt = 1,
 	};
 
-	ASSERT_EQ(0, module_load(self->path));
+	ASSERT_EQ(0, load_module(self->path));
 	m.addrs[0] = ksym(MODULE_FUNC);
 	ASSERT_NE(0, m.addrs[0]);
 	ASSERT_EQ(0, module_unload());

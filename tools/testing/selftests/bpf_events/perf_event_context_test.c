@@ -105,6 +105,34 @@ TEST_F(context, numbers)
 	}
 }
 
+/* A clock that goes off is at no address */
+TEST_F(context, no_address)
+{
+	struct perf_event_attr attr;
+	struct bpf_insn insns[] = {
+		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_1, CTX_ADDR),
+		AREA(BPF_REG_1, &self->area, 0),
+		BPF_STX_MEM(BPF_DW, BPF_REG_1, BPF_REG_0, 8 * SEEN),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 8 * HITS),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	__u64 end = now_ns() + 5000000000ULL;
+	int fd;
+
+	overflow_attr(&attr, PERF_TYPE_SOFTWARE);
+	attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	attr.sample_period = 1000000;
+	area_set(&self->area, SEEN, ~0ULL);
+	area_set(&self->area, HITS, 0);
+	fd = perf_open(&attr, 0, -1);
+	ASSERT_EQ(0, perf_set_bpf(fd, overflow_load(insns, ARRAY_SIZE(insns))));
+	while (!area_get(&self->area, HITS) && now_ns() < end)
+		;
+	EXPECT_EQ(0, area_get(&self->area, SEEN));
+}
+
 TEST_F(context, of_the_overflow_before)
 {
 	struct bpf_insn insn = BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_1, CTX_PERIOD);

@@ -214,14 +214,16 @@ TEST_F_TIMEOUT(race, fork_and_kill, 120)
 			children[i] = fork();
 			ASSERT_LE(0, children[i]);
 			while (!children[i]) {
+				/* The children share what is in self */
+				int fds[MAX_CPUS];
 				int prog = overflow_count_prog(&self->area, RUNS);
-				int err = open_all(&self->attr, self->fds, self->cpus) ?:
-					  set_all(self->fds, self->cpus, prog);
+				int err = open_all(&self->attr, fds, self->cpus) ?:
+					  set_all(fds, self->cpus, prog);
 
 				if (err)
 					_exit(-err);
 				busy(0);
-				close_all(self->fds, self->cpus);
+				close_all(fds, self->cpus);
 				close(prog);
 			}
 		}

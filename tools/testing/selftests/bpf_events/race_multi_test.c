@@ -336,7 +336,7 @@ static void *load_and_unload(void *arg)
 	int n;
 
 	for (n = 0; !__atomic_load_n(&l->stop, __ATOMIC_SEQ_CST); n++) {
-		module_load(l->path);
+		load_module(l->path);
 		sleep_ms(n % 5 * 20);
 		module_hit();
 		module_unload();

@@ -223,7 +223,7 @@ static void *load_and_unload(void *arg)
 	__u64 end = deadline();
 
 	do {
-		sample_load(path);
+		load_module(path);
 		sched_yield();
 		sample_unload();
 	} while (now_ns() < end);
@@ -250,7 +250,7 @@ TEST_F_TIMEOUT(race_module, open_against_load_and_unload, 120)
 	EXPECT_EQ(0, other);
 	EXPECT_LT(0, opened + absent);
 	/* Nothing holds the module any more */
-	sample_load(self->path);
+	load_module(self->path);
 	EXPECT_EQ(0, sample_unload());
 }
 

@@ -351,7 +351,7 @@ TEST_F(raw_tp, of_a_module)
 	prog = sample_prog(&self->area, 8);
 	ASSERT_LE(0, prog);
 	EXPECT_EQ(-ENOENT, raw_tp_open(prog, "foo_bar", 0));
-	ASSERT_EQ(0, sample_load(path));
+	ASSERT_EQ(0, load_module(path));
 	fd = raw_tp_open(prog, "foo_bar", 0);
 	ASSERT_LE(0, fd);
 	EXPECT_TRUE(sample_wait_hit(&self->area, 8));

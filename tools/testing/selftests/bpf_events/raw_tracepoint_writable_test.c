@@ -29,7 +29,7 @@ FIXTURE_SETUP(writable)
 
 FIXTURE_TEARDOWN_PARENT(writable)
 {
-	test_module_unload(TEST_MODULE);
+	unload_module(TEST_MODULE);
 	EXPECT_STREQ("nothing", leftovers());
 }
 
@@ -97,9 +97,9 @@ TEST_F(writable, of_a_module)
 	if (!path)
 		SKIP(return, "test_modules/" TEST_MODULE ".ko is not built");
 	ASSERT_LE(0, prog);
-	test_module_unload(TEST_MODULE);
+	unload_module(TEST_MODULE);
 	EXPECT_EQ(-ENOENT, raw_tp_open(prog, TEST_MODULE, 0));
-	ASSERT_EQ(0, test_module_load(path));
+	ASSERT_EQ(0, load_module(path));
 	EXPECT_EQ(0, write_file(TEST_HIT, 0, "1"));
 	/* No more than its argument has */
 	EXPECT_EQ(-EINVAL, raw_tp_open(write_prog(&self->area, 4), TEST_MODULE, 0));
@@ -112,10 +112,10 @@ TEST_F(writable, of_a_module)
 	EXPECT_EQ(0, area_get(&self->area, 2));
 	EXPECT_EQ(1, area_get(&self->area, 0));
 	/* It stays for as long as it is used */
-	EXPECT_EQ(-EAGAIN, test_module_unload(TEST_MODULE));
+	EXPECT_EQ(-EAGAIN, unload_module(TEST_MODULE));
 	close(fd);
 	EXPECT_EQ(0, write_file(TEST_HIT, 0, "1"));
-	EXPECT_EQ(0, test_module_unload(TEST_MODULE));
+	EXPECT_EQ(0, unload_module(TEST_MODULE));
 	EXPECT_EQ(-ENOENT, raw_tp_open(prog, TEST_MODULE, 0));
 }
 

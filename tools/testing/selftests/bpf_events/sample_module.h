@@ -3,6 +3,8 @@
 #ifndef BPF_EVENTS_SAMPLE_MODULE_H
 #define BPF_EVENTS_SAMPLE_MODULE_H
 
+#include "test_module.h"
+
 #define SAMPLE_MODULE_ENV "BPF_EVENTS_SAMPLE_MODULE"
 #define SAMPLE_MODULE "trace_events_sample"
 #define SAMPLE_EVENT "sample-trace/foo_bar"
@@ -17,25 +19,9 @@ static inline const char *sample_module(void)
 	return access(path, R_OK) ? NULL : path;
 }
 
-static inline int sample_load(const char *path)
-{
-	int err, fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	err = neg_errno(syscall(__NR_finit_module, fd, "", 0));
-	close(fd);
-	return err;
-}
-
-static inline int sample_module_remove(const char *module)
-{
-	return neg_errno(syscall(__NR_delete_module, module, O_NONBLOCK));
-}
-
 static inline int sample_unload(void)
 {
-	return sample_module_remove(SAMPLE_MODULE);
+	return unload_module(SAMPLE_MODULE);
 }
 
 /* A filter that counts all hits, which are not this process's, and lets none pass */

@@ -69,6 +69,15 @@ static int by_filter(const struct kind *kind, int prog)
 	       filter_attach(INSTANCE, kind->event, prog);
 }
 
+/* Nobody else wants the event there: it goes off with the filter */
+static int by_lone_filter(const struct kind *kind, int prog)
+{
+	int err = instance_create(INSTANCE) ?: instance_create(INSTANCE2);
+
+	return err ?: event_enable(INSTANCE2, kind->event, true) ?:
+	       filter_attach(INSTANCE, kind->event, prog);
+}
+
 /* For whatever faults on the other CPU */
 static int by_overflow(const struct kind *kind, int prog)
 {
@@ -217,6 +226,22 @@ FIXTURE_VARIANT_ADD(under_way, sys_enter_filter) {
 	&sys_enter_kind, by_filter, BPF_PROG_TYPE_RAW_TRACEPOINT,
 };
 
+FIXTURE_VARIANT_ADD(under_way, kprobe_lone_filter) {
+	&kprobe_kind, by_lone_filter, BPF_PROG_TYPE_KPROBE,
+};
+
+FIXTURE_VARIANT_ADD(under_way, uprobe_lone_filter) {
+	&uprobe_kind, by_lone_filter, BPF_PROG_TYPE_KPROBE,
+};
+
+FIXTURE_VARIANT_ADD(under_way, tracepoint_lone_filter) {
+	&tracepoint_kind, by_lone_filter, BPF_PROG_TYPE_RAW_TRACEPOINT,
+};
+
+FIXTURE_VARIANT_ADD(under_way, sys_enter_lone_filter) {
+	&sys_enter_kind, by_lone_filter, BPF_PROG_TYPE_RAW_TRACEPOINT,
+};
+
 FIXTURE_SETUP(under_way)
 {
 	const char *missing = filter_prepare() ?: multi_prepare();
@@ -233,6 +258,7 @@ FIXTURE_SETUP(under_way)
 FIXTURE_TEARDOWN_PARENT(under_way)
 {
 	EXPECT_STREQ("nothing", instance_left(INSTANCE));
+	EXPECT_STREQ("nothing", instance_left(INSTANCE2));
 	EXPECT_STREQ("nothing", leftovers());
 }
 

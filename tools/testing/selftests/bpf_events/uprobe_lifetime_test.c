@@ -143,7 +143,7 @@ TEST_F_TIMEOUT(lifetime, nothing_runs_after_close, 120)
 	int i, fd, prog, ok = 1;
 
 	ASSERT_EQ(0, hitters_start_with(&hitters, &self->area, 0, user_hit_arg));
-	for (i = 0; ok && i < 6; i++) {
+	for (i = 0; ok && i < rounds(6); i++) {
 		prog = number_prog_flags(&self->area, i & 1 ? BPF_F_SLEEPABLE : 0);
 		fd = attach_by(&self->probe, variant->link, prog);
 		close(prog);

@@ -160,10 +160,10 @@ TEST_F(remap, while_it_is_hit)
 	struct caller caller = { .func = self->func };
 	pthread_t thread;
 	__u64 hits;
-	int i;
+	int i, n = rounds(2000);
 
 	ASSERT_EQ(0, pthread_create(&thread, NULL, call, &caller));
-	for (i = 0; i < 2000; i++) {
+	for (i = 0; i < n; i++) {
 		if (replace(self->file[i % NR], i % NR, self->func, OVER) != self->func)
 			break;
 		if (i % 16 == 0)
@@ -171,7 +171,7 @@ TEST_F(remap, while_it_is_hit)
 	}
 	__atomic_store_n(&caller.stop, true, __ATOMIC_RELAXED);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
-	EXPECT_EQ(2000, i);
+	EXPECT_EQ(n, i);
 	EXPECT_GE(caller.calls, area_get(&self->area, 0) + area_get(&self->area, 1));
 
 	hits = area_get(&self->area, 1);

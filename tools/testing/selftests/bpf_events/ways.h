@@ -132,13 +132,10 @@ static inline int way_perf_attr(const struct way *way, const struct place *place
 	return read_u64(event_file(TRACEFS, path, "id"), (__u64 *)&attr->config) ? 0 : -ENOENT;
 }
 
-static inline int way_perf(const struct way *way, const struct place *place,
-			   const struct probe *probe, int prog)
+static inline int way_perf(const struct way *way, struct perf_event_attr *attr, int prog)
 {
-	struct perf_event_attr attr;
-	int fd, ret = way_perf_attr(way, place, probe, &attr);
+	int ret, fd = perf_open(attr, -1, 0);
 
-	fd = ret ?: perf_open(&attr, -1, 0);
 	if (fd < 0)
 		return fd;
 	if (way->kind == BY_PERF_LINK) {
@@ -153,11 +150,22 @@ static inline int way_perf(const struct way *way, const struct place *place,
 	return ret;
 }
 
+/* The event, as a path, of those ways that have one in tracefs */
+static inline const char *way_event(const struct way *way, const struct place *place,
+				    const struct probe *probe)
+{
+	static __thread char event[128];
+
+	snprintf(event, sizeof(event), "%s/%s", way->tracepoint ? place->group : GROUP,
+		 way->tracepoint ? place->event : probe->event);
+	return event;
+}
+
 /* What is returned has to be closed to detach */
 static inline int way_attach(const struct way *way, const struct place *place,
 			     const struct probe *probe, int prog)
 {
-	char event[128];
+	struct perf_event_attr attr;
 
 	switch (way->kind) {
 	case BY_MULTI_LINK:
@@ -167,11 +175,9 @@ static inline int way_attach(const struct way *way, const struct place *place,
 	case BY_TRACING:
 		return tracing_open(prog);
 	case BY_FILTER:
-		snprintf(event, sizeof(event), "%s/%s", way->tracepoint ? place->group : GROUP,
-			 way->tracepoint ? place->event : probe->event);
-		return filter_attach(INSTANCE, event, prog);
+		return filter_attach(INSTANCE, way_event(way, place, probe), prog);
 	default:
-		return way_perf(way, place, probe, prog);
+		return way_perf_attr(way, place, probe, &attr) ?: way_perf(way, &attr, prog);
 	}
 }
 
