@@ -8,7 +8,7 @@
 #include "ring.h"
 #include "uprobe.h"
 #include "filter.h"
-#include "sample_module.h"
+#include "test_module.h"
 
 #include <linux/user_events.h>
 
@@ -61,7 +61,7 @@ static const char *custom_module(void)
 
 static int custom_event_load(void)
 {
-	return sample_load(custom_module());
+	return load_module(custom_module());
 }
 
 /* What the kernel lacks, or NULL */
@@ -220,7 +220,7 @@ static void remove_others(void)
 {
 	write_file(TRACEFS "/dynamic_events", O_APPEND, "-:synthetic/" NAME "\n");
 	write_file(TRACEFS "/dynamic_events", O_APPEND, "-:user_events/" NAME " u32 val\n");
-	sample_module_remove(CUSTOM_MODULE);
+	unload_module(CUSTOM_MODULE);
 }
 
 FIXTURE_SETUP(kinds)

@@ -190,6 +190,37 @@ TEST_F_TIMEOUT(interrupt, each_way, 120)
 	}
 }
 
+/* Whether the trace has the event in a context, which is the third of its flags */
+static bool traced_as(const char *event, const char *marks)
+{
+	char name[64], line[256], *flags;
+	bool found = false;
+	FILE *file = fopen(INSTANCE "/trace", "re");
+
+	if (!file)
+		return false;
+	snprintf(name, sizeof(name), " %s: ", event);
+	while (!found && fgets(line, sizeof(line), file)) {
+		flags = strstr(line, "] ");
+		found = flags && strstr(flags, name) && strchr(marks, flags[4]);
+	}
+	fclose(file);
+	return found;
+}
+
+TEST_F(interrupt, trace_tells_context)
+{
+	static const char * const marks[] = { [SOFTIRQ] = "s", [HARDIRQ] = "hH", [NMI] = "zZ" };
+	char event[64];
+	int i;
+
+	snprintf(event, sizeof(event), "%s/%s", variant->place.group, variant->place.event);
+	ASSERT_EQ(0, event_enable(INSTANCE, event, true));
+	for (i = 0; i < 100 && !traced_as(variant->place.event, marks[variant->context]); i++)
+		variant->hit();
+	EXPECT_TRUE(traced_as(variant->place.event, marks[variant->context]));
+}
+
 /* Those at one place take turns; none of them keeps another from running */
 TEST_F_TIMEOUT(interrupt, all_ways_at_once, 120)
 {

@@ -44,8 +44,8 @@ FIXTURE_SETUP(nested)
 		SKIP(return, "%s", missing);
 	if (!path)
 		SKIP(return, "CONFIG_MODULES, and " TEST_MODULE ".ko");
-	test_module_unload(TEST_MODULE);
-	ASSERT_EQ(0, test_module_load(path));
+	unload_module(TEST_MODULE);
+	ASSERT_EQ(0, load_module(path));
 	ASSERT_EQ(0, area_create(&self->area));
 	area_set(&self->area, VERDICT, 1);
 	self->prog = overflow_prog(&self->area);
@@ -56,7 +56,7 @@ FIXTURE_SETUP(nested)
 
 FIXTURE_TEARDOWN_PARENT(nested)
 {
-	test_module_unload(TEST_MODULE);
+	unload_module(TEST_MODULE);
 	EXPECT_STREQ("nothing", leftovers());
 }
 

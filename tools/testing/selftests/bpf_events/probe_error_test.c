@@ -294,6 +294,49 @@ TEST_F(probe, address_in_the_middle_of_an_instruction)
 		     entries());
 }
 
+/* Reads at the address in slot 1 into slot 0 */
+static int read_prog(struct area *area)
+{
+	struct bpf_insn insns[] = {
+		AREA(BPF_REG_6, area, 0),
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_6),
+		BPF_MOV64_IMM(BPF_REG_2, 8),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_3, BPF_REG_6, 8),
+		BPF_EMIT_CALL(BPF_FUNC_probe_read_kernel),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load(insns, ARRAY_SIZE(insns));
+}
+
+/* What the kernel patches for its own ends, here the branches of static keys */
+TEST_F(probe, code_that_is_patched_by_others)
+{
+	__u64 entry = ksym("__start___jump_table"), end = ksym("__stop___jump_table");
+	__u64 text = ksym("_stext"), etext = ksym("_etext"), code;
+	struct probe probe;
+	struct area area;
+	int n = 0;
+
+	if (!entry || !end)
+		SKIP(return, "CONFIG_JUMP_LABEL and CONFIG_KALLSYMS_ALL");
+	ASSERT_EQ(0, area_create(&area));
+	ASSERT_EQ(0, probe_create(&probe, 0));
+	ASSERT_LE(0, attach(&probe, read_prog(&area)));
+	/* An entry has the distances to the branch and to its target, and the key */
+	for (; entry < end && n < 50; entry += 16) {
+		area_set(&area, 1, entry);
+		hit();
+		code = entry + (__s32)area_get(&area, 0);
+		if (code < text || code >= etext)
+			continue;
+		EXPECT_EQ(-EINVAL, open_at(code, 0));
+		n++;
+	}
+	EXPECT_EQ(50, n);
+}
+
 TEST_F(probe, addresses_are_hidden)
 {
 	struct target *target = &self->target;
