@@ -59,7 +59,7 @@ FIXTURE_TEARDOWN_PARENT(key)
 }
 
 /* Runs a body once; what it has left in slot RESULT, or why it does not load */
-static long run(struct __test_metadata *_metadata, FIXTURE_DATA(key) *self,
+static long run(struct __test_metadata *_metadata, FIXTURE_DATA(key) * self,
 		const struct bpf_insn *body, size_t cnt)
 {
 	int prog = body_load(&self->attr, &self->area, body, cnt), link;
@@ -75,7 +75,7 @@ static long run(struct __test_metadata *_metadata, FIXTURE_DATA(key) *self,
 }
 
 /* 1 if there is such a key, which the program gives back; else 0 */
-static long look_up(struct __test_metadata *_metadata, FIXTURE_DATA(key) *self,
+static long look_up(struct __test_metadata *_metadata, FIXTURE_DATA(key) * self,
 		    int lookup, __s32 id, __s32 flags)
 {
 	const struct bpf_insn body[] = {
@@ -141,7 +141,7 @@ TEST_F(key, of_a_user_needs_sleep)
 	EXPECT_EQ(-EACCES, look_up(_metadata, self, self->lookup_user, self->keyring, 0));
 }
 
-static long verify(struct __test_metadata *_metadata, FIXTURE_DATA(key) *self,
+static long verify(struct __test_metadata *_metadata, FIXTURE_DATA(key) * self,
 		   int lookup, int id)
 {
 	const struct bpf_insn body[] = {
