@@ -253,7 +253,7 @@ int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
 {
 	switch (type) {
 	case BPF_PERF_EVENT:
-		return 0; /* the event says what does not fit */
+		return is_multi_attach_type(prog->expected_attach_type) ? -EINVAL : 0;
 	case BPF_TRACE_KPROBE_MULTI:
 	case BPF_TRACE_KPROBE_SESSION:
 	case BPF_TRACE_UPROBE_MULTI:
