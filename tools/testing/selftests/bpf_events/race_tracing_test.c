@@ -122,15 +122,18 @@ static int thread_prog(union bpf_attr *attr, struct area *area)
 
 /*
  * A program can be preempted: the hit of whoever runs then on this CPU is a
- * miss. That does not happen again and again.
+ * miss, until the program goes on. Who sleeps lets it.
  */
 static bool hit_is_seen(struct area *area)
 {
 	__u64 before = area_get(area, 1);
 	int tries;
 
-	for (tries = 0; tries < 20 && area_get(area, 1) == before; tries++)
+	for (tries = 0; tries < 20 && area_get(area, 1) == before; tries++) {
+		if (tries)
+			sleep_ms(1);
 		hit();
+	}
 	return area_get(area, 1) > before;
 }
 
