@@ -13,9 +13,10 @@
 /*
  * Slots of the area: the runs of the link's program; the thread that closes, how often
  * it was held at the beginning of fput(); whether epoll is held where it polls, and when
- * it may go on; how long both wait at most, and whether epoll waits for the first
+ * it may go on; how long both wait at most, whether epoll waits for the first, and
+ * whether it has a CPU of its own
  */
-enum { RUN, CLOSER, PUTS, POLLS, CLOSED, PATIENCE, LATE };
+enum { RUN, CLOSER, PUTS, POLLS, CLOSED, PATIENCE, LATE, READY };
 
 struct stage {
 	struct area area;
@@ -73,6 +74,7 @@ static void *poller(void *arg)
 	struct epoll_event event;
 
 	pin(0);
+	area_set(&stage->area, READY, 1);
 	while (area_get(&stage->area, LATE) && !area_get(&stage->area, PUTS))
 		sched_yield();
 	epoll_wait(stage->epoll, &event, 1, 0);
@@ -148,6 +150,8 @@ TEST_F(polled, meanwhile)
 	area_set(&self->stage.area, LATE, 1);
 	EXPECT_TRUE(runs(&self->stage.area));
 	ASSERT_EQ(0, pthread_create(&self->poller, NULL, poller, &self->stage));
+	while (!area_get(&self->stage.area, READY))
+		sched_yield();
 	close_link(&self->stage);
 	EXPECT_TRUE(stands_still(&self->stage.area));
 	EXPECT_LE(1, area_get(&self->stage.area, PUTS));
