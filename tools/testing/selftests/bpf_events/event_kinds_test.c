@@ -8,14 +8,12 @@
 #include "ring.h"
 #include "uprobe.h"
 #include "filter.h"
-#include "test_module.h"
+#include "sample_module.h"
 
 #include <linux/user_events.h>
 
 #define NAME "bpf_events_test"
 #define EVENT GROUP "/event"
-#define CUSTOM_MODULE "trace_custom_sched"
-#define CUSTOM_MODULE_ENV "BPF_EVENTS_CUSTOM_MODULE"
 /* Slots of the area: what a program counts, what it returns, whose hits they are */
 enum { HITS, VERDICT, OWNER };
 
@@ -54,11 +52,6 @@ static void hit_user_event(void)
 		fprintf(stderr, "# user event: %s\n", strerror(errno));
 }
 
-static const char *custom_module(void)
-{
-	return getenv(CUSTOM_MODULE_ENV) ?: "/lib/modules/trace_custom_sched.ko";
-}
-
 static int custom_event_load(void)
 {
 	return load_module(custom_module());
@@ -78,8 +71,7 @@ static const char *no_synthetic_events(void)
 
 static const char *no_custom_events(void)
 {
-	return access(custom_module(), R_OK) ? "CONFIG_SAMPLE_TRACE_CUSTOM_EVENTS=m, "
-					       CUSTOM_MODULE_ENV " says where" : NULL;
+	return custom_module() ? NULL : NO_CUSTOM_MODULE;
 }
 
 static const char *no_fprobe_events(void)
@@ -193,9 +185,8 @@ FIXTURE_VARIANT_ADD(kinds, synthetic) {
 	.missing = no_synthetic_events,
 };
 
-/* One that a module has put on a tracepoint of the scheduler */
 FIXTURE_VARIANT_ADD(kinds, custom) {
-	.event = "custom/sched_switch", .open = -ENODEV, .create = custom_event_load,
+	.event = CUSTOM_EVENT, .open = -ENODEV, .create = custom_event_load,
 	.missing = no_custom_events,
 };
 

@@ -10,9 +10,6 @@
 #include "filter.h"
 #include "sample_module.h"
 
-#define CUSTOM_MODULE_ENV "BPF_EVENTS_CUSTOM_MODULE"
-#define CUSTOM_MODULE "trace_custom_sched"
-
 /* Slots of the area */
 enum { HITS, VERDICT, OTHER_HITS, OTHER_VERDICT };
 
@@ -481,17 +478,15 @@ TEST_F(elsewhere, user_event)
 	EXPECT_EQ(0, write_file(path, O_APPEND, "-:user_events/" NAME " u32 val\n"));
 }
 
-/* One that a module has put on a tracepoint of the scheduler */
 TEST_F(elsewhere, custom_event)
 {
-	const char *path = getenv(CUSTOM_MODULE_ENV) ?: "/lib/modules/trace_custom_sched.ko";
+	const char *path = custom_module();
 
-	if (access(path, R_OK))
-		SKIP(return, "CONFIG_SAMPLE_TRACE_CUSTOM_EVENTS=m, " CUSTOM_MODULE_ENV
-			     " says where");
+	if (!path)
+		SKIP(return, NO_CUSTOM_MODULE);
 	unload_module(CUSTOM_MODULE);
 	ASSERT_EQ(0, load_module(path));
-	expect_refused(_metadata, "custom/sched_switch", self->r.prog);
+	expect_refused(_metadata, CUSTOM_EVENT, self->r.prog);
 	EXPECT_EQ(0, unload_module(CUSTOM_MODULE));
 }
 

@@ -129,35 +129,34 @@ static void close_link(struct stage *stage)
 	area_set(&stage->area, CLOSER, 0);
 }
 
+/* The link goes when epoll polls, or, if @late, shortly before it does */
+static void link_goes(struct __test_metadata *_metadata, FIXTURE_DATA(polled) * self, bool late)
+{
+	struct area *area = &self->stage.area;
+
+	area_set(area, LATE, late);
+	EXPECT_TRUE(runs(area));
+	ASSERT_EQ(0, pthread_create(&self->poller, NULL, poller, &self->stage));
+	while (!area_get(area, late ? READY : POLLS))
+		sched_yield();
+	close_link(&self->stage);
+	EXPECT_TRUE(stands_still(area));
+	EXPECT_LE(1, area_get(area, PUTS));
+	area_set(area, CLOSED, 1);
+	pthread_join(self->poller, NULL);
+	EXPECT_TRUE(stands_still(area));
+}
+
 /* While it has the perf event, which then is not the link's alone */
 TEST_F(polled, before)
 {
-	EXPECT_TRUE(runs(&self->stage.area));
-	ASSERT_EQ(0, pthread_create(&self->poller, NULL, poller, &self->stage));
-	while (!area_get(&self->stage.area, POLLS))
-		sched_yield();
-	close_link(&self->stage);
-	EXPECT_TRUE(stands_still(&self->stage.area));
-	EXPECT_LE(1, area_get(&self->stage.area, PUTS));
-	area_set(&self->stage.area, CLOSED, 1);
-	pthread_join(self->poller, NULL);
-	EXPECT_TRUE(stands_still(&self->stage.area));
+	link_goes(_metadata, self, false);
 }
 
 /* It comes when the link has found that nobody else has the perf event */
 TEST_F(polled, meanwhile)
 {
-	area_set(&self->stage.area, LATE, 1);
-	EXPECT_TRUE(runs(&self->stage.area));
-	ASSERT_EQ(0, pthread_create(&self->poller, NULL, poller, &self->stage));
-	while (!area_get(&self->stage.area, READY))
-		sched_yield();
-	close_link(&self->stage);
-	EXPECT_TRUE(stands_still(&self->stage.area));
-	EXPECT_LE(1, area_get(&self->stage.area, PUTS));
-	area_set(&self->stage.area, CLOSED, 1);
-	pthread_join(self->poller, NULL);
-	EXPECT_TRUE(stands_still(&self->stage.area));
+	link_goes(_metadata, self, true);
 }
 
 TEST_HARNESS_MAIN

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A module with events, each of which is hit about once a second */
+/* Modules with events: one whose are hit about once a second each, one with a custom event */
 #ifndef BPF_EVENTS_SAMPLE_MODULE_H
 #define BPF_EVENTS_SAMPLE_MODULE_H
 
@@ -22,6 +22,20 @@ static inline const char *sample_module(void)
 static inline int sample_unload(void)
 {
 	return unload_module(SAMPLE_MODULE);
+}
+
+/* The module that has put a custom event on a tracepoint of the scheduler */
+#define CUSTOM_MODULE_ENV "BPF_EVENTS_CUSTOM_MODULE"
+#define CUSTOM_MODULE "trace_custom_sched"
+#define CUSTOM_EVENT "custom/sched_switch"
+#define NO_CUSTOM_MODULE "CONFIG_SAMPLE_TRACE_CUSTOM_EVENTS=m, " CUSTOM_MODULE_ENV " says where"
+
+/* Its file, or NULL */
+static inline const char *custom_module(void)
+{
+	const char *path = getenv(CUSTOM_MODULE_ENV) ?: "/lib/modules/trace_custom_sched.ko";
+
+	return access(path, R_OK) ? NULL : path;
 }
 
 /* A filter that counts all hits, which are not this process's, and lets none pass */
