@@ -13,9 +13,10 @@ help:
 	@echo 'make clients [KERNEL=series] [SUITES="bpftool libbpf perf bpftrace bcc"]  the tools that people have, unmodified; bcc takes a while'
 	@echo 'make promises              what README.md promises: make apply, its program, the quick clients, the cost of events'
 	@echo 'make mutants [NAMES=...] [FRAGMENT=debug]  does a test see it when a line is wrong? For each in scripts/mutants.spec, or those named'
-	@echo 'make soak [ROUNDS=2]       for a night: all tests on all variants of the kernel, in random orders, and all that is too long for make test'
+	@echo 'make soak [ROUNDS=2]       for a night: all tests on all variants of the kernel, in random orders, and all that is too long for make'
+	@echo '                           test; [PARTS="tests own compile mutants patches"]'
 	@echo 'make own-tests             the kernel'"'"'s own tests of what the series changes for everyone; [KERNEL=series-own] [ALL=all]'
-	@echo 'make apply KDIR=path       put the series on a Linux 6.12 tree of your own [DERIVE=1]'
+	@echo 'make apply KDIR=path       put the series on a Linux 6.12 tree of your own [DERIVE=1]; [PART=A-C] what every 6.12 can have'
 	@echo 'make tree                  build/linux: the baseline, then one commit a patch; edit and commit there'
 	@echo 'make export                build/linux -> series/ and the copies of the files that it adds'
 	@echo 'make check [AFRESH=1]      do these agree, is each patch clean [as if nothing were known]'
@@ -37,7 +38,7 @@ soak:
 own-tests:
 	@scripts/own-tests $(or $(KERNEL),series-own) $(ALL)
 apply:
-	@scripts/apply '$(KDIR)'
+	@scripts/apply '$(KDIR)' $(PART)
 test promises tree export check clean test-list:
 	@scripts/$@
 

@@ -85,7 +85,16 @@ exported() {
 exported_files() {
 	local dirs
 	mapfile -t dirs < <(git -C "$linux" ls-tree -d --name-only baseline | grep -vx scripts)
-	(cd "$1" && { find series "${dirs[@]}" -type f ! -name cover-letter.txt 2>/dev/null || :; } | sort)
+	(cd "$1" && { find series "${dirs[@]}" -type f ! -name 'cover-letter*.txt' ! -name README 2>/dev/null || :; } | sort)
+}
+
+# patches_of A[-C]: the numbers of the patches in these parts of the series, as the table in series/README has them.
+patches_of() {
+	awk -F ' *[|] *' -v from="${1%%-*}" -v to="${1##*-}" '$2 ~ /^[A-Z]$/ && $2 >= from && $2 <= to {
+		split($3, range, "-")
+		for (i = range[1]; i <= range[2]; i++)
+			printf "%04d\n", i
+	}' "$top/series/README"
 }
 
 # What build/linux was made from.
