@@ -1,4 +1,4 @@
-# Each target is one script in scripts/; its first lines say what it does.
+# Each target is one script in scripts/, or in the room there that has its name; its first lines say what it does.
 SAMPLE ?= tracex2
 # as it was typed: quotes and dollars belong to the guest's shell
 override CMD := $(value CMD)
@@ -12,7 +12,7 @@ help:
 	@echo '                           [PAIR=retpoline|preempt] of kernels with that, [ACCEL=kvm] real time beside it'
 	@echo 'make clients [KERNEL=series] [SUITES="bpftool libbpf perf bpftrace bcc"]  the tools that people have, unmodified; bcc takes a while'
 	@echo 'make promises              what README.md promises: make apply, its program, the quick clients, the cost of events'
-	@echo 'make mutants [NAMES=...] [FRAGMENT=debug]  does a test see it when a line is wrong? For each in scripts/mutants.spec, or those named'
+	@echo 'make mutants [NAMES=...] [FRAGMENT=debug]  does a test see it when a line is wrong? For each in scripts/mutants/spec, or those named'
 	@echo 'make soak [ROUNDS=2]       for a night: all tests on all variants of the kernel, in random orders, and all that is too long for make'
 	@echo '                           test; [PARTS="tests own compile mutants patches"]'
 	@echo 'make own-tests             the kernel'"'"'s own tests of what the series changes for everyone; [KERNEL=series-own] [ALL=all]'
@@ -28,18 +28,20 @@ run:
 shell:
 	@scripts/shell "$$CMD"
 bench:
-	@scripts/bench $(PROBES)
+	@scripts/bench/bench $(PROBES)
 clients:
-	@scripts/clients $(or $(KERNEL),series) $(SUITES)
+	@scripts/clients/clients $(or $(KERNEL),series) $(SUITES)
 mutants:
-	@scripts/mutants $(if $(FRAGMENT),-k $(FRAGMENT)) $(NAMES)
+	@scripts/mutants/mutants $(if $(FRAGMENT),-k $(FRAGMENT)) $(NAMES)
 soak:
 	@scripts/soak $(ROUNDS)
 own-tests:
-	@scripts/own-tests $(or $(KERNEL),series-own) $(ALL)
+	@scripts/own-tests/own-tests $(or $(KERNEL),series-own) $(ALL)
 apply:
 	@scripts/apply '$(KDIR)' $(PART)
-test promises tree export check clean test-list:
+check:
+	@scripts/check/check
+test promises tree export clean test-list:
 	@scripts/$@
 
 .PHONY: help run shell bench clients mutants own-tests soak apply test promises tree export check clean test-list

@@ -112,7 +112,7 @@ bpftool_iter() { # bpftool iter pin: a file that lists the tasks
 	rm /sys/fs/bpf/tasks
 }
 # What features.txt has, of the types that come with BPF events: which there are, and for each helper the types that have it:
-# scripts/vm -r stock "cd $PWD/scripts/clients.d; DIR=$PWD/build/obj/clients ./guest case events features" >scripts/clients.d/features.txt
+# scripts/vm/vm -r stock "cd $PWD/scripts/clients; DIR=$PWD/build/obj/clients ./guest case events features" >scripts/clients/features.txt
 features() {
 	# lsm and inode_storage are a matter of CONFIG_BPF_LSM
 	"$DIR/bpftool" feature probe kernel full | awk '/^eBPF (program|map)_type .* is available$/ && !/_type (lsm|inode_storage) /

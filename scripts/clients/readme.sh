@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # the variables and functions are those of "guest"
-# What README.md says that one would see.  scripts/readme has put what it has into $DIR/readme.
+# What README.md says that one would see.  readme-program has put what it has into $DIR/readme.
 # session FILE: types the lines that begin with "# " at a prompt; the others must then be on the screen, but for the numbers, and
 # for the name of a task in a trace: of one that is gone, the kernel may not have it any more.
 session() {

@@ -1,4 +1,4 @@
-# Draws scripts/bench's chart: data has "name <tab> stock <tab> series" for each event; without stock, "name <tab> <tab> series".
+# Draws bench's chart: data has "name <tab> stock <tab> series" for each event; without stock, "name <tab> <tab> series".
 set terminal svg noenhanced size 1000,840 dynamic font 'sans-serif,13' background '#ffffff'
 set output output_file
 set datafile separator '\t'

@@ -39,7 +39,7 @@ light() { # a light skeleton, which states no kernel version
 	sees '^light: hits 3 length 5$'
 }
 # probes.txt is what the stock kernel answers:
-# scripts/vm -r stock "$PWD/build/obj/clients/probes" >scripts/clients.d/probes.txt
+# scripts/vm/vm -r stock "$PWD/build/obj/clients/probes" >scripts/clients/probes.txt
 probes() { # what libbpf finds out about the kernel, as on the stock one
 	"$DIR/probes" >"$out"
 	diff probes.txt "$out"
