@@ -11,7 +11,7 @@ help:
 	@echo 'make bench [PROBES="10 200 1000"]  what events with BPF programs cost, against stock: a table of instructions, a chart;'
 	@echo '                           [PAIR=retpoline|preempt] of kernels with that, [ACCEL=kvm] real time beside it'
 	@echo 'make clients [KERNEL=series] [SUITES="bpftool libbpf perf bpftrace bcc"]  the tools that people have, unmodified; bcc takes a while'
-	@echo 'make promises              what README.md promises: make apply, its program, the quick clients, the cost of events'
+	@echo 'make promises              what README.md promises: make apply, the tutorial, the quick clients, the cost of events'
 	@echo 'make mutants [NAMES=...] [FRAGMENT=debug]  does a test see it when a line is wrong? For each in scripts/mutants/spec, or those named'
 	@echo 'make soak [ROUNDS=2]       for a night: all tests on all variants of the kernel, in random orders, and all that is too long for make'
 	@echo '                           test; [PARTS="tests own compile mutants patches"]'

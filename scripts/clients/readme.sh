@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # the variables and functions are those of "guest"
-# What README.md says that one would see.  readme-program has put what it has into $DIR/readme.
+# What README.md and probe_tutorial.rst say that one would see.  readme-program has put what they have into $DIR/readme.
 # session FILE: types the lines that begin with "# " at a prompt; the others must then be on the screen, but for the numbers, and
 # for the name of a task in a trace: of one that is gone, the kernel may not have it any more.
 session() {
@@ -19,7 +19,7 @@ session() {
 	done <"$1"
 }
 
-program() { # the program to start from: built and run as README.md says
+program() { # the program to start from: built and run as probe_tutorial.rst says
 	cd "$DIR/readme" || return
 	session session
 }
