@@ -12,6 +12,7 @@
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 
+struct seq_file;
 struct trace_event_call;
 struct trace_probe_target;
 
@@ -38,7 +39,15 @@ struct bpf_attachment_stats {
 	unsigned long		missed;
 };
 
-/* A program on a trace event; owned by the perf event that brought it. */
+/* How many programs one event runs, and QUERY_BPF reports, at most. ABI. */
+#define BPF_EVENT_MAX_PROGS	64
+
+/*
+ * A program on an event; owned by the perf event that brought it. It does not
+ * change. perf_event::bpf and a slot point to it, from its attach to
+ * bpf_event_release(), which frees it after the grace period of those who run it:
+ * that of RCU, for uprobe events that of RCU tasks trace.
+ */
 struct bpf_attachment {
 	struct bpf_hit				hit;
 	struct bpf_attachment_stats __percpu	*stats;
@@ -49,12 +58,19 @@ struct bpf_attachment {
 	bool					by_link;
 };
 
-/* One of the programs of a trace event, and what hits run for it. */
+/*
+ * One of the programs of a trace event. @att changes under bpf_event_mutex and
+ * bpf_hits_lock; @runs, which hits read without a lock, under the latter.
+ */
 struct bpf_event_slot {
 	const struct bpf_attachment	*runs;	/* @att, or bpf_idle_attachment */
 	struct bpf_attachment		*att;	/* NULL once its owner is gone */
 };
 
+/*
+ * trace_event_call::bpf_array. It is replaced as a whole, under bpf_event_mutex,
+ * and freed after a grace period as above; but for @slots it does not change.
+ */
 struct bpf_event_array {
 	struct rcu_head		rcu;
 	u32			nr;
@@ -64,15 +80,56 @@ struct bpf_event_array {
 /* Stands for programs that are paused, or gone: it lets everything pass. */
 extern const struct bpf_attachment bpf_idle_attachment;
 
-struct bpf_attachment_stats
-bpf_stats_sum(const struct bpf_attachment_stats __percpu *stats);
-
 /* Inlined: it is called where there must be no kprobes. */
 static __always_inline void
 bpf_count_miss(struct bpf_prog *prog, struct bpf_attachment_stats __percpu *stats)
 {
 	bpf_prog_inc_misses_counter(prog);
 	this_cpu_inc(stats->missed);
+}
+
+/**
+ * bpf_guard_enter() - begin to run programs that must not run on top of each other
+ *
+ * Those of kprobes, of ftrace and of perf events run in a breakpoint, an ftrace
+ * call, a jump or an overflow, so anywhere: with any lock held, on top of any
+ * interrupt or NMI. Preemption is off, which pins the CPU and, being an RCU-sched
+ * reader, keeps the attachments, the programs and their maps; rcu_read_lock() is
+ * for what checks for it by name.
+ *
+ * bpf_prog_active is the one recursion guard. It is per CPU and counts every
+ * context alike, so these programs never run on top of each other, or on top of a
+ * map operation of bpf(2): they cannot spin on a lock of a map that the code below
+ * them holds. Programs on uprobes and those of other types, which do not take the
+ * guard, can be below; for them, maps have guards of their own.
+ *
+ * If it is 0 here, it stays so until it is set: what interrupts in between puts it
+ * back. It is set before, and cleared after, all that can be traced: that may be
+ * one of the functions whose hits this is about.
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ * Return: whether programs may run, until bpf_guard_exit(). If not, the hit is
+ * one that they have missed.
+ */
+static __always_inline bool bpf_guard_enter(void)
+{
+	if (unlikely(__this_cpu_read(bpf_prog_active)))
+		return false;
+
+	__this_cpu_write(bpf_prog_active, 1);
+	cant_sleep();
+	rcu_read_lock();
+	return true;
+}
+
+/**
+ * bpf_guard_exit() - the end of what bpf_guard_enter() has let begin
+ */
+static __always_inline void bpf_guard_exit(void)
+{
+	__this_cpu_write(bpf_current_hit, NULL);
+	rcu_read_unlock();
+	__this_cpu_write(bpf_prog_active, 0);
 }
 
 u32 bpf_run_timed(const struct bpf_prog *prog, void *ctx);
@@ -87,10 +144,7 @@ static __always_inline u32 bpf_run_quickly(const struct bpf_prog *prog, void *ct
 }
 
 #ifdef CONFIG_BPF_EVENTS
-/*
- * Under bpf_prog_active; the caller clears bpf_current_hit in the end. Whether runs
- * are @timed is to be known at compile time.
- */
+/* Guarded. Whether runs are @timed is to be known at compile time. */
 static __always_inline u32
 __bpf_attachment_run(const struct bpf_attachment *att, void *ctx, bool timed)
 {
@@ -115,7 +169,7 @@ bpf_attachment_missed(const struct bpf_attachment *att)
 	bpf_count_miss(att->prog, att->stats);
 }
 
-void bpf_event_find_sole(struct trace_event_call *call);
+void bpf_event_update_sole(struct trace_event_call *call);
 
 /**
  * bpf_event_run_sole() - run the program of an event that has one
@@ -123,9 +177,7 @@ void bpf_event_find_sole(struct trace_event_call *call);
  * @ctx: what the program gets as context
  * @pass: if the program ran: whether it returned non-zero
  *
- * bpf_event_run() for the usual case. Contexts, guards and accounting are the
- * same, and so are the reasons why they suffice. If bpf_prog_active is 0 here,
- * it stays so until it is set: whatever interrupts puts it back.
+ * bpf_event_run() for the usual case.
  *
  * Return: whether the program ran. If not, nothing has happened, and the hit
  * is one for bpf_event_run().
@@ -133,20 +185,14 @@ void bpf_event_find_sole(struct trace_event_call *call);
 static __always_inline bool
 bpf_event_run_sole(const struct bpf_attachment *att, void *ctx, bool *pass)
 {
-	if (unlikely(__this_cpu_read(bpf_prog_active)))
+	if (!bpf_guard_enter())
 		return false;
-
-	cant_sleep();
-	rcu_read_lock();
-	__this_cpu_write(bpf_prog_active, 1);
 	*pass = bpf_attachment_run(att, ctx);
-	__this_cpu_write(bpf_current_hit, NULL);
-	__this_cpu_write(bpf_prog_active, 0);
-	rcu_read_unlock();
+	bpf_guard_exit();
 	return true;
 }
 #else
-static inline void bpf_event_find_sole(struct trace_event_call *call) { }
+static inline void bpf_event_update_sole(struct trace_event_call *call) { }
 
 static inline bool
 bpf_event_run_sole(const struct bpf_attachment *att, void *ctx, bool *pass)
@@ -161,11 +207,62 @@ static inline bool is_multi_attach_type(enum bpf_attach_type type)
 	       type == BPF_TRACE_UPROBE_MULTI;
 }
 
-/* What goes wrong with an attach: for programs, and for people. */
+int bpf_event_attach(struct perf_event *event, int prog_fd, struct bpf_prog *prog,
+		     u64 cookie);
+
+bool bpf_event_runs_progs(const struct perf_event *event);
+u32 bpf_event_prog_ids(const struct trace_event_call *call, u32 *ids);
+
+/* An attachment, as those see it who ask about it. */
+struct bpf_attachment_info {
+	struct bpf_attachment_stats	stats;
+	u64				cookie;
+	u32				prog_id;
+};
+
+bool bpf_event_attachment_info(const struct perf_event *event,
+			       struct bpf_attachment_info *info);
+
+/*
+ * bpf_trace_refuse.c: why something is not attached
+ */
+
+/* What goes wrong: for programs, and for people. */
 struct bpf_refusal {
 	int		err;
 	const char	*text;
 };
+
+/* Why an attach to a perf event fails */
+enum bpf_attach_error {
+	ATTACH_BAD_EVENT,
+	ATTACH_NO_FILE,
+	ATTACH_NO_PROG,
+	ATTACH_WANTS_KPROBE,
+	ATTACH_WANTS_TP,
+	ATTACH_WANTS_PERF_EVENT,
+	ATTACH_NO_CALLCHAIN,
+	ATTACH_PAST_RECORD,
+	ATTACH_IS_MULTI,
+	ATTACH_SLEEPS,
+	ATTACH_OVERRIDES,
+	ATTACH_FD_TAKEN,
+	ATTACH_TWICE,
+	ATTACH_FULL,
+};
+
+/* An attach on its way: what came from user space, and the program once found. */
+struct bpf_attach_request {
+	const char		*cmd;
+	struct perf_event	*event;
+	int			prog_fd;
+	struct bpf_prog		*prog;
+	u64			cookie;
+	bool			by_link;
+};
+
+int bpf_attach_refuse(const struct bpf_attach_request *req,
+		      enum bpf_attach_error error);
 
 char *bpf_printable(char *text);
 const char *bpf_prog_type_name(enum bpf_prog_type type);
@@ -173,10 +270,21 @@ const char *bpf_prog_type_name(enum bpf_prog_type type);
 __printf(3, 4)
 int bpf_refuse(struct bpf_refusal *why, int pos, const char *fmt, ...);
 
-int bpf_event_attach(struct perf_event *event, int prog_fd, struct bpf_prog *prog,
-		     u64 cookie);
+/*
+ * Which program fits to which event: bpf_trace_kprobe.c, bpf_trace_tp.c,
+ * bpf_trace_perf_event.c
+ */
+int bpf_kprobe_check_attach(const struct bpf_attach_request *req);
+int bpf_perf_event_check_attach(const struct bpf_attach_request *req);
+bool bpf_tp_has_record(const struct trace_event_call *call);
+int bpf_tp_check_attach(const struct bpf_attach_request *req);
 
-u32 bpf_event_prog_id(struct perf_event *event);
+/*
+ * bpf_trace_query.c: what user space can ask
+ */
+struct bpf_attachment_stats
+bpf_stats_sum(const struct bpf_attachment_stats __percpu *stats);
+void bpf_stats_show(struct seq_file *m, const struct bpf_attachment_stats *sum);
 int bpf_event_target(struct perf_event *event, struct trace_probe_target *target);
 
 /*
@@ -227,6 +335,17 @@ const char *bpf_raw_tp_link_name(const struct bpf_link *link);
 /* bpf_trace_link.c */
 int bpf_copy_name(u64 uptr, u32 *ulen, const char *name);
 
+/* bpf_trace_hit.c */
+#ifdef CONFIG_X86_KERNEL_IBT
+unsigned long bpf_func_start(unsigned long ip);
+#else
+/* A function's address, from that of the place in it which is probed for entry. */
+static inline unsigned long bpf_func_start(unsigned long ip)
+{
+	return ip;
+}
+#endif
+
 /* bpf_trace_kprobe_multi.c */
 #ifdef CONFIG_FPROBE
 int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog);
@@ -237,10 +356,6 @@ static inline int bpf_kprobe_multi_link_create(const union bpf_attr *attr,
 	return -EOPNOTSUPP;
 }
 #endif
-
-/* For programs only */
-bool bpf_session_is_return(void);
-__u64 *bpf_session_cookie(void);
 
 /*
  * bpf_trace_uprobe.c, bpf_trace_uprobe_multi.c: programs on uprobes
@@ -264,90 +379,5 @@ static inline int bpf_uprobe_multi_link_create(const union bpf_attr *attr,
 
 u32 bpf_uprobe_prog_run(const struct bpf_prog *prog, u64 cookie,
 			unsigned long func_ip, struct pt_regs *regs);
-
-/*
- * Helpers
- */
-
-/* bpf_trace_hit.c: the hit itself */
-const struct bpf_func_proto *bpf_hit_func_proto(enum bpf_func_id func_id);
-
-extern const struct bpf_func_proto bpf_get_attach_cookie_proto_tracing;
-
-#ifdef CONFIG_X86_KERNEL_IBT
-unsigned long bpf_func_start(unsigned long ip);
-#else
-/* A function's address, from that of the place in it which is probed for entry. */
-static inline unsigned long bpf_func_start(unsigned long ip)
-{
-	return ip;
-}
-#endif
-
-/* bpf_trace_read.c: reads of kernel and user memory that may fault */
-const struct bpf_func_proto *bpf_read_func_proto(enum bpf_func_id func_id);
-
-extern const struct bpf_func_proto bpf_probe_read_user_proto;
-extern const struct bpf_func_proto bpf_probe_read_user_str_proto;
-extern const struct bpf_func_proto bpf_probe_read_kernel_proto;
-extern const struct bpf_func_proto bpf_probe_read_kernel_str_proto;
-
-#ifdef CONFIG_BPF_KPROBE_OVERRIDE
-/* bpf_trace_override.c: what the probed function returns */
-extern const struct bpf_func_proto bpf_override_return_proto;
-#endif
-
-/* bpf_trace_task.c: the current task */
-const struct bpf_func_proto *bpf_task_func_proto(enum bpf_func_id func_id);
-
-extern const struct bpf_func_proto bpf_get_current_task_proto;
-extern const struct bpf_func_proto bpf_get_current_task_btf_proto;
-extern const struct bpf_func_proto bpf_task_pt_regs_proto;
-
-/* bpf_trace_perf.c: perf counters and perf rings reached through a map */
-const struct bpf_func_proto *bpf_perf_func_proto(enum bpf_func_id func_id);
-
-extern const struct bpf_func_proto bpf_perf_event_output_proto;
-u64 bpf_perf_event_output(u64 regs, u64 map, u64 flags, u64 data, u64 size);
-
-/* bpf_trace_tracing.c: the function of a trampoline */
-extern const struct bpf_func_proto bpf_get_func_ip_proto_tracing;
-
-/* bpf_trace_printk.c: into the seq_file of an iterator */
-extern const struct bpf_func_proto bpf_seq_printf_proto;
-extern const struct bpf_func_proto bpf_seq_write_proto;
-extern const struct bpf_func_proto bpf_seq_printf_btf_proto;
-
-/* net/core/filter.c */
-extern const struct bpf_func_proto bpf_skb_output_proto;
-extern const struct bpf_func_proto bpf_xdp_output_proto;
-extern const struct bpf_func_proto bpf_xdp_get_buff_len_trace_proto;
-
-/* bpf_trace_keys.c: kfuncs, for programs only */
-struct bpf_key *bpf_lookup_user_key(u32 serial, u64 flags);
-struct bpf_key *bpf_lookup_system_key(u64 id);
-void bpf_key_put(struct bpf_key *bkey);
-int bpf_verify_pkcs7_signature(struct bpf_dynptr *data_p, struct bpf_dynptr *sig_p,
-			       struct bpf_key *trusted_keyring);
-
-/* bpf_trace_tp.c: to a ring, for contexts that begin with a pointer to registers */
-extern const struct bpf_func_proto bpf_perf_event_output_proto_tp;
-
-/* kernel/bpf/stackmap.c */
-u64 bpf_get_stackid(u64 regs, u64 map, u64 flags, u64 r4, u64 r5);
-u64 bpf_get_stack(u64 regs, u64 buf, u64 size, u64 flags, u64 r5);
-
-/* bpf_trace_fetch.c: kfuncs, for programs only */
-u8 bpf_fetch_u8(const void *addr__any);
-u16 bpf_fetch_u16(const void *addr__any);
-u32 bpf_fetch_u32(const void *addr__any);
-u64 bpf_fetch_u64(const void *addr__any);
-void *bpf_fetch_ptr(const void *addr__any);
-int bpf_memcmp(const void *addr__any, const void *mem, u32 mem__sz);
-void bpf_dump_stack(void);
-
-/* bpf_trace.c: of all these, what every tracing program has */
-const struct bpf_func_proto *
-bpf_tracing_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog);
 
 #endif /* _KERNEL_TRACE_BPF_TRACE_H */

@@ -16,6 +16,7 @@
 #include <linux/uaccess.h>
 
 #include "bpf_trace.h"
+#include "bpf_trace_helpers.h"
 
 #define fetch(type, addr)						\
 ({									\

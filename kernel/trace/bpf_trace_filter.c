@@ -68,34 +68,27 @@ EXPORT_SYMBOL_GPL(bpf_event_filter_run);
  * @file: the event in its instance
  * @regs: the registers at the probe
  *
- * As with programs on perf events, see bpf_event_run().
- *
  * Context: preemption disabled; any of task, softirq, hardirq and NMI.
  * Return: false if the event is not to be recorded.
  */
 bool bpf_event_filter_run_kprobe(struct trace_event_file *file, struct pt_regs *regs)
 {
 	const struct bpf_event_filter *filter;
-	bool pass = true;
+	bool pass;
 
-	cant_sleep();
-	rcu_read_lock();
+	/* Not rcu_dereference_sched(): lockdep's checks can be probed. */
 	filter = rcu_dereference_raw(file->bpf_filter);
 	if (!filter)
-		goto out;
-
-	if (likely(__this_cpu_inc_return(bpf_prog_active) == 1)) {
-		this_cpu_inc(filter->stats->hits);
-		__this_cpu_write(bpf_current_hit, &filter_hit);
-		pass = bpf_prog_run(filter->prog, regs);
-		__this_cpu_write(bpf_current_hit, NULL);
-	} else {
+		return true;
+	if (!bpf_guard_enter()) {
 		bpf_count_miss(filter->prog, filter->stats);
-		pass = false;
+		return false;
 	}
-	__this_cpu_dec(bpf_prog_active);
-out:
-	rcu_read_unlock();
+
+	this_cpu_inc(filter->stats->hits);
+	__this_cpu_write(bpf_current_hit, &filter_hit);
+	pass = bpf_run_quickly(filter->prog, regs);
+	bpf_guard_exit();
 	return pass;
 }
 
@@ -230,7 +223,7 @@ static bool is_syscall_exit(const struct trace_event_call *call)
 }
 
 /* Return: how many arguments the event has, or -1 if it has registers instead. */
-static int event_nr_args(const struct trace_event_call *call)
+static int filter_nr_args(const struct trace_event_call *call)
 {
 #ifdef CONFIG_FTRACE_SYSCALLS
 	if (is_syscall_enter(call))
@@ -243,7 +236,7 @@ static int event_nr_args(const struct trace_event_call *call)
 	return call->class->nr_args;
 }
 
-static bool event_takes_progs(const struct trace_event_call *call)
+static bool filter_takes_progs(const struct trace_event_call *call)
 {
 	/*
 	 * Of events with the flag of tracepoints, what TRACE_EVENT() makes has
@@ -254,9 +247,9 @@ static bool event_takes_progs(const struct trace_event_call *call)
 	       is_syscall_enter(call) || is_syscall_exit(call);
 }
 
-static int check_prog(const struct filter_request *req, int pos)
+static int filter_check_prog(const struct filter_request *req, int pos)
 {
-	int nr_args = event_nr_args(req->file->event_call);
+	int nr_args = filter_nr_args(req->file->event_call);
 	const struct bpf_prog *prog = req->prog;
 	enum bpf_prog_type type;
 	char note[32];
@@ -282,7 +275,7 @@ static int check_prog(const struct filter_request *req, int pos)
 	return 0;
 }
 
-static struct bpf_event_filter *event_filter_of(const struct trace_event_file *file)
+static struct bpf_event_filter *filter_of(const struct trace_event_file *file)
 {
 	return rcu_dereference_protected(file->bpf_filter, lockdep_is_held(&event_mutex));
 }
@@ -305,7 +298,7 @@ static void filter_free_rcu(struct rcu_head *rcu)
  */
 static void filter_disable_event(struct trace_event_file *file)
 {
-	if (event_filter_of(file)->enabled)
+	if (filter_of(file)->enabled)
 		trace_event_enable_disable(file, 0, 0);
 	if (!(file->flags & EVENT_FILE_FL_ENABLED) ||
 	    file->flags & EVENT_FILE_FL_SOFT_DISABLED)
@@ -315,7 +308,7 @@ static void filter_disable_event(struct trace_event_file *file)
 /* Hits that begin from now on do not see the filter. */
 static struct bpf_event_filter *filter_unlink(struct trace_event_file *file)
 {
-	struct bpf_event_filter *filter = event_filter_of(file);
+	struct bpf_event_filter *filter = filter_of(file);
 
 	clear_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
 	rcu_assign_pointer(file->bpf_filter, NULL);
@@ -364,7 +357,7 @@ free_filter:
 /*
  * Reads what follows "bpf-" into req->prog.
  */
-static int get_prog(struct filter_request *req)
+static int filter_get_prog(struct filter_request *req)
 {
 	static const char by_fd[] = "bpf-", by_id[] = "bpf-id:";
 	bool is_id = str_has_prefix(req->text, by_id);
@@ -393,7 +386,7 @@ static int get_prog(struct filter_request *req)
 	if (!IS_ERR(req->prog)) {
 		if (is_id)
 			req->owner = NULL;
-		return check_prog(req, pos);
+		return filter_check_prog(req, pos);
 	}
 	if (is_id)
 		return filter_refused(req, FILTER_NO_ID, pos);
@@ -426,11 +419,11 @@ int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
 
 	lockdep_assert_held(&event_mutex);
 
-	if (!event_takes_progs(file->event_call))
+	if (!filter_takes_progs(file->event_call))
 		return filter_refused(&req, FILTER_BAD_EVENT, 0);
 
-	err = get_prog(&req);
-	if (!err && event_filter_of(file))
+	err = filter_get_prog(&req);
+	if (!err && filter_of(file))
 		err = filter_refused(&req, FILTER_TWICE, 0);
 	if (!err && file->flags & EVENT_FILE_FL_FILTERED)
 		err = filter_refused(&req, FILTER_HAS_STRING, 0);
@@ -453,7 +446,7 @@ int bpf_event_filter_busy(struct trace_event_file *file, const char *text)
 {
 	const struct filter_request req = { .file = file, .text = text };
 
-	return event_filter_of(file) ? filter_refused(&req, FILTER_HAS_PROG, 0) : 0;
+	return filter_of(file) ? filter_refused(&req, FILTER_HAS_PROG, 0) : 0;
 }
 
 /**
@@ -473,7 +466,7 @@ bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
 	bool on;
 
 	scoped_guard(mutex, &event_mutex) {
-		filter = event_filter_of(file);
+		filter = filter_of(file);
 		if (!filter || (owner && filter->owner != owner))
 			return false;
 		filter_disable_event(file);
@@ -500,7 +493,7 @@ bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
  */
 void bpf_event_filter_drop(struct trace_event_file *file)
 {
-	if (event_filter_of(file))
+	if (filter_of(file))
 		call_rcu(&filter_unlink(file)->rcu, filter_free_rcu);
 }
 
@@ -514,7 +507,7 @@ void bpf_event_filter_drop(struct trace_event_file *file)
  */
 bool bpf_event_filter_print(struct trace_event_file *file, struct trace_seq *s)
 {
-	const struct bpf_event_filter *filter = event_filter_of(file);
+	const struct bpf_event_filter *filter = filter_of(file);
 	const struct bpf_prog_aux *aux;
 
 	if (!filter)
@@ -539,11 +532,11 @@ void bpf_event_filter_show_fdinfo(struct seq_file *m, struct trace_event_file *f
 
 	guard(mutex)(&event_mutex);
 
-	filter = event_filter_of(file);
+	filter = filter_of(file);
 	if (!filter)
 		return;
 
 	sum = bpf_stats_sum(filter->stats);
-	seq_printf(m, "bpf_prog_id:\t%u\nbpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
-		   filter->prog->aux->id, sum.hits, sum.missed);
+	seq_printf(m, "bpf_prog_id:\t%u\n", filter->prog->aux->id);
+	bpf_stats_show(m, &sum);
 }

@@ -9,6 +9,7 @@
 #include <linux/uaccess.h>
 
 #include "bpf_trace.h"
+#include "bpf_trace_helpers.h"
 
 #ifdef CONFIG_X86_KERNEL_IBT
 #include <asm/ibt.h>

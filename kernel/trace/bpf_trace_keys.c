@@ -11,6 +11,7 @@
 #include <linux/verification.h>
 
 #include "bpf_trace.h"
+#include "bpf_trace_helpers.h"
 
 /**
  * bpf_lookup_user_key() - find a key by its serial number

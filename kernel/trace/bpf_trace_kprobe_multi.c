@@ -35,6 +35,7 @@
 #include <linux/workqueue.h>
 
 #include "bpf_trace.h"
+#include "bpf_trace_helpers.h"
 #include "ftrace_internal.h"
 #include "trace.h"
 
@@ -54,7 +55,7 @@ struct bpf_kprobe_multi_link {
 	u32					nr_mods;
 	u32					flags;
 	bool					has_cookies;
-	bool					was_attached;
+	bool					was_registered;
 	struct llist_node			gone; /* in gone_links */
 	u32					nr_sites;
 	struct kprobe_multi_site		sites[] __counted_by(nr_sites);
@@ -67,125 +68,120 @@ struct kprobe_session_hit {
 	u64		*cookie;
 };
 
-static struct bpf_kprobe_multi_link *multi_link(const struct bpf_link *link)
+static struct bpf_kprobe_multi_link *kprobe_multi_link(const struct bpf_link *link)
 {
 	return container_of(link, struct bpf_kprobe_multi_link, link);
 }
 
-static struct bpf_kprobe_multi_link *fprobe_link(struct fprobe *fp)
+static struct bpf_kprobe_multi_link *kprobe_multi_of(struct fprobe *fp)
 {
 	return container_of(fp, struct bpf_kprobe_multi_link, fp);
 }
 
-static bool is_session(const struct bpf_kprobe_multi_link *link)
+static bool kprobe_multi_is_session(const struct bpf_kprobe_multi_link *link)
 {
 	return link->link.prog->expected_attach_type == BPF_TRACE_KPROBE_SESSION;
 }
 
-static int site_cmp(const void *a, const void *b)
+static int kprobe_multi_site_cmp(const void *a, const void *b)
 {
 	const struct kprobe_multi_site *x = a, *y = b;
 
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static noinline u64 find_cookie(const struct bpf_kprobe_multi_link *link, unsigned long addr)
+static noinline u64
+kprobe_multi_find_cookie(const struct bpf_kprobe_multi_link *link, unsigned long addr)
 {
 	const struct kprobe_multi_site key = { .addr = addr };
 	const struct kprobe_multi_site *site;
 
 	/* not bsearch(), which may be one of the functions */
-	site = __inline_bsearch(&key, link->sites, link->nr_sites, sizeof(key), site_cmp);
+	site = __inline_bsearch(&key, link->sites, link->nr_sites, sizeof(key),
+				kprobe_multi_site_cmp);
 	return site ? site->cookie : 0;
 }
 
-NOKPROBE_SYMBOL(find_cookie);
+NOKPROBE_SYMBOL(kprobe_multi_find_cookie);
 
 static __always_inline u64
-site_cookie(const struct bpf_kprobe_multi_link *link, unsigned long addr)
+kprobe_multi_cookie(const struct bpf_kprobe_multi_link *link, unsigned long addr)
 {
-	return link->has_cookies ? find_cookie(link, addr) : 0;
+	return link->has_cookies ? kprobe_multi_find_cookie(link, addr) : 0;
 }
 
 /*
- * Fprobe calls with preemption disabled, from anywhere that ftrace can be: any
- * lock may be held. See bpf_event_run() for what bpf_prog_active is good for. Here
- * it is the one guard against recursion, so it comes before, and goes after, all
- * that can be traced: that may be one of the functions.
+ * Fprobe calls with preemption disabled, from anywhere that ftrace can be. It has
+ * no guard of its own against recursion for these handlers.
  *
  * Return: what the program returns, or -EBUSY if it missed the hit.
  */
 static __always_inline int
-run_prog(struct bpf_kprobe_multi_link *link, unsigned long ip, struct pt_regs *regs,
-	 bool is_return, void *session_cookie)
+kprobe_multi_run(struct bpf_kprobe_multi_link *link, unsigned long ip, struct pt_regs *regs,
+		 bool is_return, void *session_cookie)
 {
 	struct kprobe_session_hit hit;
 	int ret;
 
-	if (unlikely(__this_cpu_read(bpf_prog_active))) {
+	if (!bpf_guard_enter()) {
 		bpf_count_miss(link->link.prog, link->stats);
 		return -EBUSY;
 	}
 
-	__this_cpu_write(bpf_prog_active, 1);
-	cant_sleep();
-	rcu_read_lock();
 	hit.hit.func_ip = bpf_func_start(ip);
-	hit.hit.cookie = site_cookie(link, hit.hit.func_ip);
+	hit.hit.cookie = kprobe_multi_cookie(link, hit.hit.func_ip);
 	hit.is_return = is_return;
 	hit.cookie = session_cookie;
 	this_cpu_inc(link->stats->hits);
 	__this_cpu_write(bpf_current_hit, &hit.hit);
 	ret = bpf_run_quickly(link->link.prog, regs);
-	__this_cpu_write(bpf_current_hit, NULL);
-	rcu_read_unlock();
-	__this_cpu_write(bpf_prog_active, 0);
+	bpf_guard_exit();
 	return ret;
 }
 
-static int multi_entry(struct fprobe *fp, unsigned long entry_ip,
-		       unsigned long ret_ip, struct pt_regs *regs, void *data)
+static int kprobe_multi_entry(struct fprobe *fp, unsigned long entry_ip,
+			      unsigned long ret_ip, struct pt_regs *regs, void *data)
 {
-	return run_prog(fprobe_link(fp), entry_ip, regs, false, NULL);
+	return kprobe_multi_run(kprobe_multi_of(fp), entry_ip, regs, false, NULL);
 }
 
-NOKPROBE_SYMBOL(multi_entry);
+NOKPROBE_SYMBOL(kprobe_multi_entry);
 
 /*
  * Fprobe leaves out the return of a call for which this is not 0. That is for
  * the program of a session to decide. One that missed the entry does not get to
  * see the return alone, so it misses both.
  */
-static int session_entry(struct fprobe *fp, unsigned long entry_ip,
-			 unsigned long ret_ip, struct pt_regs *regs, void *data)
+static int kprobe_session_entry(struct fprobe *fp, unsigned long entry_ip,
+				unsigned long ret_ip, struct pt_regs *regs, void *data)
 {
-	struct bpf_kprobe_multi_link *link = fprobe_link(fp);
+	struct bpf_kprobe_multi_link *link = kprobe_multi_of(fp);
 	int ret;
 
 	*(u64 *)data = 0;
-	ret = run_prog(link, entry_ip, regs, false, data);
+	ret = kprobe_multi_run(link, entry_ip, regs, false, data);
 	if (unlikely(ret == -EBUSY))
 		bpf_count_miss(link->link.prog, link->stats);
 	return ret;
 }
 
-NOKPROBE_SYMBOL(session_entry);
+NOKPROBE_SYMBOL(kprobe_session_entry);
 
-static void multi_return(struct fprobe *fp, unsigned long entry_ip,
-			 unsigned long ret_ip, struct pt_regs *regs, void *data)
+static void kprobe_multi_return(struct fprobe *fp, unsigned long entry_ip,
+				unsigned long ret_ip, struct pt_regs *regs, void *data)
 {
-	run_prog(fprobe_link(fp), entry_ip, regs, true, data);
+	kprobe_multi_run(kprobe_multi_of(fp), entry_ip, regs, true, data);
 }
 
-NOKPROBE_SYMBOL(multi_return);
+NOKPROBE_SYMBOL(kprobe_multi_return);
 
 /*
  * Where RCU is not watching, the program may be gone. The link is not: it stays
  * until every CPU has scheduled.
  */
-static void multi_missed(struct fprobe *fp)
+static void kprobe_multi_missed(struct fprobe *fp)
 {
-	struct bpf_kprobe_multi_link *link = fprobe_link(fp);
+	struct bpf_kprobe_multi_link *link = kprobe_multi_of(fp);
 
 	if (rcu_is_watching())
 		bpf_count_miss(link->link.prog, link->stats);
@@ -193,9 +189,9 @@ static void multi_missed(struct fprobe *fp)
 		this_cpu_inc(link->stats->missed);
 }
 
-NOKPROBE_SYMBOL(multi_missed);
+NOKPROBE_SYMBOL(kprobe_multi_missed);
 
-enum multi_error {
+enum kprobe_multi_error {
 	MULTI_NO_SYMBOL,
 	MULTI_NOT_TRACED,
 	MULTI_BAD_ADDR,
@@ -204,7 +200,7 @@ enum multi_error {
 	MULTI_MODULE_GOES,
 };
 
-static struct bpf_refusal multi_errors[] = {
+static struct bpf_refusal kprobe_multi_errors[] = {
 	[MULTI_NO_SYMBOL] = { -ESRCH, "The kernel has no symbol of this name" },
 	[MULTI_NOT_TRACED] = { -ESRCH,
 		"This cannot be traced, available_filter_functions lists what can" },
@@ -218,18 +214,18 @@ static struct bpf_refusal multi_errors[] = {
 
 #define MULTI_CMD "LINK_CREATE kprobe_multi "
 
-static int refuse_symbol(enum multi_error error, const char *symbol)
+static int kprobe_multi_refuse_symbol(enum kprobe_multi_error error, const char *symbol)
 {
-	return bpf_refuse(&multi_errors[error], strlen(MULTI_CMD), MULTI_CMD "%s",
+	return bpf_refuse(&kprobe_multi_errors[error], strlen(MULTI_CMD), MULTI_CMD "%s",
 			  symbol);
 }
 
-static int refuse_addr(enum multi_error error, unsigned long addr)
+static int kprobe_multi_refuse_addr(enum kprobe_multi_error error, unsigned long addr)
 {
 	if (!kallsyms_show_value(current_cred()))
-		return bpf_refuse(&multi_errors[error], strlen(MULTI_CMD),
+		return bpf_refuse(&kprobe_multi_errors[error], strlen(MULTI_CMD),
 				  MULTI_CMD "(hidden)");
-	return bpf_refuse(&multi_errors[error], strlen(MULTI_CMD),
+	return bpf_refuse(&kprobe_multi_errors[error], strlen(MULTI_CMD),
 			  MULTI_CMD "0x%lx (%ps)", addr, (void *)addr);
 }
 
@@ -238,15 +234,15 @@ struct symbol {
 	u64		cookie;
 };
 
-static int symbol_cmp(const void *a, const void *b)
+static int kprobe_multi_symbol_cmp(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }
 
-static int get_symbols(struct symbol *syms, u64 usyms,
-		       const struct bpf_kprobe_multi_link *link)
+static int kprobe_multi_get_symbols(struct symbol *syms, u64 usyms,
+				    const struct bpf_kprobe_multi_link *link)
 {
 	const char __user * const __user *uptr = u64_to_user_ptr(usyms);
 	const char __user *usym;
@@ -269,7 +265,7 @@ static int get_symbols(struct symbol *syms, u64 usyms,
 }
 
 /* Some of the sorted @names were not found: which, and why? */
-static int refuse_symbols(const char **names, const unsigned long *addrs, u32 nr)
+static int kprobe_multi_refuse_symbols(const char **names, const unsigned long *addrs, u32 nr)
 {
 	u32 i;
 
@@ -279,13 +275,13 @@ static int refuse_symbols(const char **names, const unsigned long *addrs, u32 nr
 		return -ESRCH;
 	if ((i && !strcmp(names[i], names[i - 1])) ||
 	    (i + 1 < nr && !strcmp(names[i], names[i + 1])))
-		return refuse_symbol(MULTI_TWICE, names[i]);
-	return refuse_symbol(kallsyms_lookup_name(names[i]) ? MULTI_NOT_TRACED :
-							      MULTI_NO_SYMBOL,
-			     names[i]);
+		return kprobe_multi_refuse_symbol(MULTI_TWICE, names[i]);
+	if (!kallsyms_lookup_name(names[i]))
+		return kprobe_multi_refuse_symbol(MULTI_NO_SYMBOL, names[i]);
+	return kprobe_multi_refuse_symbol(MULTI_NOT_TRACED, names[i]);
 }
 
-static int sites_from_symbols(struct bpf_kprobe_multi_link *link, u64 usyms)
+static int kprobe_multi_from_symbols(struct bpf_kprobe_multi_link *link, u64 usyms)
 {
 	u32 i, nr = link->nr_sites;
 	unsigned long *addrs;
@@ -299,15 +295,15 @@ static int sites_from_symbols(struct bpf_kprobe_multi_link *link, u64 usyms)
 	if (!syms || !names || !addrs)
 		goto out;
 
-	err = get_symbols(syms, usyms, link);
+	err = kprobe_multi_get_symbols(syms, usyms, link);
 	if (err)
 		goto out;
 
-	sort(syms, nr, sizeof(*syms), symbol_cmp, NULL);
+	sort(syms, nr, sizeof(*syms), kprobe_multi_symbol_cmp, NULL);
 	for (i = 0; i < nr; i++)
 		names[i] = syms[i].name;
 	if (ftrace_lookup_symbols(names, nr, addrs)) {
-		err = refuse_symbols(names, addrs, nr);
+		err = kprobe_multi_refuse_symbols(names, addrs, nr);
 		goto out;
 	}
 	for (i = 0; i < nr; i++) {
@@ -323,7 +319,7 @@ out:
 	return err;
 }
 
-static int sites_from_addrs(struct bpf_kprobe_multi_link *link, u64 uaddrs)
+static int kprobe_multi_from_addrs(struct bpf_kprobe_multi_link *link, u64 uaddrs)
 {
 	const unsigned long __user *uptr = u64_to_user_ptr(uaddrs);
 	unsigned long addr, ip;
@@ -334,13 +330,13 @@ static int sites_from_addrs(struct bpf_kprobe_multi_link *link, u64 uaddrs)
 			return -EFAULT;
 		ip = ftrace_location(addr);
 		if (!ip)
-			return refuse_addr(MULTI_BAD_ADDR, addr);
+			return kprobe_multi_refuse_addr(MULTI_BAD_ADDR, addr);
 		link->sites[i].addr = bpf_func_start(ip);
 	}
 	return 0;
 }
 
-static int get_cookies(struct bpf_kprobe_multi_link *link, u64 ucookies)
+static int kprobe_multi_get_cookies(struct bpf_kprobe_multi_link *link, u64 ucookies)
 {
 	const u64 __user *uptr = u64_to_user_ptr(ucookies);
 	u32 i;
@@ -353,19 +349,19 @@ static int get_cookies(struct bpf_kprobe_multi_link *link, u64 ucookies)
 	return 0;
 }
 
-static int check_override(const struct bpf_kprobe_multi_link *link)
+static int kprobe_multi_check_override(const struct bpf_kprobe_multi_link *link)
 {
 	u32 i;
 
 	for (i = 0; i < link->nr_sites; i++) {
 		if (!within_error_injection_list(link->sites[i].addr))
-			return refuse_addr(MULTI_NOT_INJECTABLE, link->sites[i].addr);
+			return kprobe_multi_refuse_addr(MULTI_NOT_INJECTABLE, link->sites[i].addr);
 	}
 	return 0;
 }
 
 /* Sites are sorted, so those of a module follow each other. */
-static int hold_modules(struct bpf_kprobe_multi_link *link)
+static int kprobe_multi_hold_modules(struct bpf_kprobe_multi_link *link)
 {
 	struct module *mod, **mods;
 	unsigned long addr;
@@ -380,7 +376,7 @@ static int hold_modules(struct bpf_kprobe_multi_link *link)
 			gone = mod && !held && !try_module_get(mod);
 		}
 		if (gone)
-			return refuse_addr(MULTI_MODULE_GOES, addr);
+			return kprobe_multi_refuse_addr(MULTI_MODULE_GOES, addr);
 		if (!mod || held)
 			continue;
 
@@ -396,7 +392,7 @@ static int hold_modules(struct bpf_kprobe_multi_link *link)
 	return 0;
 }
 
-static void put_modules(struct bpf_kprobe_multi_link *link)
+static void kprobe_multi_put_modules(struct bpf_kprobe_multi_link *link)
 {
 	while (link->nr_mods)
 		module_put(link->mods[--link->nr_mods]);
@@ -409,30 +405,30 @@ static void put_modules(struct bpf_kprobe_multi_link *link)
  * preemption disabled. That is so even if ftrace is dead and unregisters nothing;
  * then the link is never freed.
  */
-static void multi_release(struct bpf_link *bpf_link)
+static void kprobe_multi_release(struct bpf_link *bpf_link)
 {
-	struct bpf_kprobe_multi_link *link = multi_link(bpf_link);
+	struct bpf_kprobe_multi_link *link = kprobe_multi_link(bpf_link);
 
 	unregister_fprobe_nowait(&link->fp);
 	synchronize_rcu_expedited();
-	put_modules(link);
-	link->was_attached = true;
+	kprobe_multi_put_modules(link);
+	link->was_registered = true;
 }
 
-static void multi_free(struct bpf_kprobe_multi_link *link)
+static void kprobe_multi_free(struct bpf_kprobe_multi_link *link)
 {
-	put_modules(link);
+	kprobe_multi_put_modules(link);
 	kfree(link->mods);
 	free_percpu(link->stats);
 	kvfree(link);
 }
 
 /* Released links, which those who were on their way to the fprobe may look at */
-static LLIST_HEAD(gone_links);
+static LLIST_HEAD(kprobe_multi_gone);
 
-static void free_gone_links(struct work_struct *work)
+static void kprobe_multi_free_gone(struct work_struct *work)
 {
-	struct llist_node *gone = llist_del_all(&gone_links);
+	struct llist_node *gone = llist_del_all(&kprobe_multi_gone);
 	struct bpf_kprobe_multi_link *link, *next;
 
 	ftrace_wait_for_callers();
@@ -441,36 +437,36 @@ static void free_gone_links(struct work_struct *work)
 		return;
 	llist_for_each_entry_safe(link, next, gone, gone) {
 		free_fprobe(&link->fp);
-		multi_free(link);
+		kprobe_multi_free(link);
 	}
 }
 
-static DECLARE_WORK(free_gone_links_work, free_gone_links);
+static DECLARE_WORK(kprobe_multi_gone_work, kprobe_multi_free_gone);
 
-static void multi_dealloc(struct bpf_link *bpf_link)
+static void kprobe_multi_dealloc(struct bpf_link *bpf_link)
 {
-	struct bpf_kprobe_multi_link *link = multi_link(bpf_link);
+	struct bpf_kprobe_multi_link *link = kprobe_multi_link(bpf_link);
 
-	if (!link->was_attached)
-		multi_free(link);
-	else if (llist_add(&link->gone, &gone_links))
-		queue_work(system_unbound_wq, &free_gone_links_work);
+	if (!link->was_registered)
+		kprobe_multi_free(link);
+	else if (llist_add(&link->gone, &kprobe_multi_gone))
+		queue_work(system_unbound_wq, &kprobe_multi_gone_work);
 }
 
-static void multi_show_fdinfo(const struct bpf_link *bpf_link, struct seq_file *m)
+static void kprobe_multi_show_fdinfo(const struct bpf_link *bpf_link, struct seq_file *m)
 {
-	const struct bpf_kprobe_multi_link *link = multi_link(bpf_link);
+	const struct bpf_kprobe_multi_link *link = kprobe_multi_link(bpf_link);
 	struct bpf_attachment_stats sum = bpf_stats_sum(link->stats);
 
-	seq_printf(m, "func_cnt:\t%u\nbpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
-		   link->nr_sites, sum.hits, sum.missed);
+	seq_printf(m, "func_cnt:\t%u\n", link->nr_sites);
+	bpf_stats_show(m, &sum);
 }
 
-static int multi_fill_info(const struct bpf_link *bpf_link, struct bpf_link_info *info)
+static int kprobe_multi_fill_info(const struct bpf_link *bpf_link, struct bpf_link_info *info)
 {
 	u64 __user *ucookies = u64_to_user_ptr(info->kprobe_multi.cookies);
 	u64 __user *uaddrs = u64_to_user_ptr(info->kprobe_multi.addrs);
-	const struct bpf_kprobe_multi_link *link = multi_link(bpf_link);
+	const struct bpf_kprobe_multi_link *link = kprobe_multi_link(bpf_link);
 	bool show = kallsyms_show_value(current_cred());
 	u32 i, room = info->kprobe_multi.count;
 
@@ -489,14 +485,14 @@ static int multi_fill_info(const struct bpf_link *bpf_link, struct bpf_link_info
 	return room && room < link->nr_sites ? -ENOSPC : 0;
 }
 
-static const struct bpf_link_ops multi_link_ops = {
-	.release	= multi_release,
-	.dealloc	= multi_dealloc,
-	.show_fdinfo	= multi_show_fdinfo,
-	.fill_link_info	= multi_fill_info,
+static const struct bpf_link_ops kprobe_multi_link_ops = {
+	.release	= kprobe_multi_release,
+	.dealloc	= kprobe_multi_dealloc,
+	.show_fdinfo	= kprobe_multi_show_fdinfo,
+	.fill_link_info	= kprobe_multi_fill_info,
 };
 
-static struct bpf_kprobe_multi_link *multi_link_new(u32 nr_sites)
+static struct bpf_kprobe_multi_link *kprobe_multi_link_new(u32 nr_sites)
 {
 	struct bpf_kprobe_multi_link *link;
 
@@ -513,27 +509,27 @@ static struct bpf_kprobe_multi_link *multi_link_new(u32 nr_sites)
 	return link;
 }
 
-static int link_sites(struct bpf_kprobe_multi_link *link, const union bpf_attr *attr,
-		      const struct bpf_prog *prog)
+static int kprobe_multi_get_sites(struct bpf_kprobe_multi_link *link, const union bpf_attr *attr,
+				  const struct bpf_prog *prog)
 {
 	int err = 0;
 
 	if (attr->link_create.kprobe_multi.cookies)
-		err = get_cookies(link, attr->link_create.kprobe_multi.cookies);
+		err = kprobe_multi_get_cookies(link, attr->link_create.kprobe_multi.cookies);
 	if (err)
 		return err;
 
 	if (attr->link_create.kprobe_multi.syms)
-		err = sites_from_symbols(link, attr->link_create.kprobe_multi.syms);
+		err = kprobe_multi_from_symbols(link, attr->link_create.kprobe_multi.syms);
 	else
-		err = sites_from_addrs(link, attr->link_create.kprobe_multi.addrs);
+		err = kprobe_multi_from_addrs(link, attr->link_create.kprobe_multi.addrs);
 	if (err)
 		return err;
 
-	sort(link->sites, link->nr_sites, sizeof(*link->sites), site_cmp, NULL);
-	err = hold_modules(link);
+	sort(link->sites, link->nr_sites, sizeof(*link->sites), kprobe_multi_site_cmp, NULL);
+	err = kprobe_multi_hold_modules(link);
 	if (!err && prog->kprobe_override)
-		err = check_override(link);
+		err = kprobe_multi_check_override(link);
 	return err;
 }
 
@@ -544,19 +540,20 @@ static int link_sites(struct bpf_kprobe_multi_link *link, const union bpf_attr *
  */
 #define MULTI_MIN_RETURNS	128
 
-static int register_sites(struct bpf_kprobe_multi_link *link)
+static int kprobe_multi_register(struct bpf_kprobe_multi_link *link)
 {
 	unsigned long *addrs;
 	u32 i;
 	int err;
 
 	link->fp.flags = FPROBE_FL_GUARDED;
-	link->fp.missed_handler = multi_missed;
+	link->fp.missed_handler = kprobe_multi_missed;
 	if (!(link->flags & BPF_F_KPROBE_MULTI_RETURN))
-		link->fp.entry_handler = is_session(link) ? session_entry : multi_entry;
-	if (is_session(link) || link->flags & BPF_F_KPROBE_MULTI_RETURN)
-		link->fp.exit_handler = multi_return;
-	if (is_session(link))
+		link->fp.entry_handler = kprobe_multi_is_session(link) ?
+					 kprobe_session_entry : kprobe_multi_entry;
+	if (kprobe_multi_is_session(link) || link->flags & BPF_F_KPROBE_MULTI_RETURN)
+		link->fp.exit_handler = kprobe_multi_return;
+	if (kprobe_multi_is_session(link))
 		link->fp.entry_data_size = sizeof(u64);
 	if (link->nr_sites < MULTI_MIN_RETURNS / 2 / num_possible_cpus())
 		link->fp.nr_maxactive = MULTI_MIN_RETURNS;
@@ -607,19 +604,19 @@ int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	if (nr > KPROBE_MULTI_MAX_SITES)
 		return -E2BIG;
 
-	link = multi_link_new(nr);
+	link = kprobe_multi_link_new(nr);
 	if (!link)
 		return -ENOMEM;
 	link->flags = attr->link_create.kprobe_multi.flags;
-	bpf_link_init(&link->link, BPF_LINK_TYPE_KPROBE_MULTI, &multi_link_ops, prog);
+	bpf_link_init(&link->link, BPF_LINK_TYPE_KPROBE_MULTI, &kprobe_multi_link_ops, prog);
 
-	err = link_sites(link, attr, prog) ?: bpf_link_prime(&link->link, &primer);
+	err = kprobe_multi_get_sites(link, attr, prog) ?: bpf_link_prime(&link->link, &primer);
 	if (err) {
-		multi_dealloc(&link->link);
+		kprobe_multi_dealloc(&link->link);
 		return err;
 	}
 
-	err = register_sites(link);
+	err = kprobe_multi_register(link);
 	if (err) {
 		bpf_link_cleanup(&primer);
 		return err;
@@ -629,9 +626,9 @@ int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 
 /*
  * The kfuncs of sessions. Only programs that were loaded as such may call them,
- * and these run from nothing but run_prog().
+ * and these run from nothing but kprobe_multi_run().
  */
-static const struct kprobe_session_hit *session_hit(void)
+static const struct kprobe_session_hit *kprobe_session_current(void)
 {
 	return container_of(this_cpu_read(bpf_current_hit), struct kprobe_session_hit, hit);
 }
@@ -643,7 +640,7 @@ static const struct kprobe_session_hit *session_hit(void)
  */
 __bpf_kfunc bool bpf_session_is_return(void)
 {
-	return session_hit()->is_return;
+	return kprobe_session_current()->is_return;
 }
 
 /**
@@ -653,7 +650,7 @@ __bpf_kfunc bool bpf_session_is_return(void)
  */
 __bpf_kfunc __u64 *bpf_session_cookie(void)
 {
-	return session_hit()->cookie;
+	return kprobe_session_current()->cookie;
 }
 
 BTF_KFUNCS_START(kprobe_session_kfunc_ids)

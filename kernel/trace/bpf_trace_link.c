@@ -30,7 +30,7 @@ static struct bpf_perf_link *perf_link(const struct bpf_link *link)
 	return container_of(link, struct bpf_perf_link, link);
 }
 
-static struct perf_event *link_event(const struct bpf_link *link)
+static struct perf_event *perf_link_event(const struct bpf_link *link)
 {
 	return perf_event_of_file(perf_link(link)->perf_file);
 }
@@ -64,7 +64,7 @@ static void perf_link_release(struct bpf_link *link)
 	struct file *file = perf_link(link)->perf_file;
 
 	if (file_count(file) > 1)
-		bpf_event_release(link_event(link));
+		bpf_event_release(perf_link_event(link));
 	else
 		eventpoll_release(file);
 	fput(file);
@@ -77,7 +77,7 @@ static void perf_link_dealloc(struct bpf_link *link)
 
 static void perf_link_show_fdinfo(const struct bpf_link *link, struct seq_file *m)
 {
-	bpf_event_show_fdinfo(m, link_event(link));
+	bpf_event_show_fdinfo(m, perf_link_event(link));
 }
 
 /**
@@ -109,8 +109,8 @@ int bpf_copy_name(u64 uptr, u32 *ulen, const char *name)
 	return -ENOSPC;
 }
 
-static int fill_trace_event_info(struct perf_event *event, u64 cookie,
-				 struct bpf_link_info *info)
+static int perf_link_fill_trace_event(struct perf_event *event, u64 cookie,
+				      struct bpf_link_info *info)
 {
 	struct trace_probe_target target;
 	int err;
@@ -147,11 +147,11 @@ static int fill_trace_event_info(struct perf_event *event, u64 cookie,
 
 static int perf_link_fill_info(const struct bpf_link *link, struct bpf_link_info *info)
 {
-	struct perf_event *event = link_event(link);
+	struct perf_event *event = perf_link_event(link);
 	u64 cookie = perf_link(link)->cookie;
 
 	if (event->tp_event)
-		return fill_trace_event_info(event, cookie, info);
+		return perf_link_fill_trace_event(event, cookie, info);
 
 	info->perf_event.type = BPF_PERF_EVENT_EVENT;
 	info->perf_event.event.type = event->attr.type;

@@ -11,6 +11,7 @@
 #include <linux/ptrace.h>
 
 #include "bpf_trace.h"
+#include "bpf_trace_helpers.h"
 
 BPF_CALL_2(bpf_override_return, struct pt_regs *, regs, unsigned long, rc)
 {

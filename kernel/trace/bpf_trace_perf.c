@@ -11,6 +11,7 @@
 #include <linux/preempt.h>
 
 #include "bpf_trace.h"
+#include "bpf_trace_helpers.h"
 
 /*
  * The entry that @flags asks for. Callers are RCU readers, which keeps it.

@@ -11,13 +11,41 @@
 #include <linux/perf_event.h>
 
 #include "bpf_trace.h"
+#include "bpf_trace_helpers.h"
+
+/*
+ * The registers of a precise event are from another moment than the stack. Only
+ * what the PMU's driver sampled can be trusted.
+ */
+static bool pe_event_can_unwind(const struct perf_event_attr *attr)
+{
+	return !attr->precise_ip ||
+	       (attr->sample_type & PERF_SAMPLE_CALLCHAIN &&
+		!attr->exclude_callchain_kernel && !attr->exclude_callchain_user);
+}
+
+/**
+ * bpf_perf_event_check_attach() - may a program run when a perf event overflows?
+ * @req: the attach
+ *
+ * Context: process.
+ * Return: 0, or an errno, with the reason in error_log.
+ */
+int bpf_perf_event_check_attach(const struct bpf_attach_request *req)
+{
+	if (req->prog->type != BPF_PROG_TYPE_PERF_EVENT)
+		return bpf_attach_refuse(req, ATTACH_WANTS_PERF_EVENT);
+	if (req->prog->call_get_stack && !pe_event_can_unwind(&req->event->attr))
+		return bpf_attach_refuse(req, ATTACH_NO_CALLCHAIN);
+	return 0;
+}
 
 /*
  * What programs may look at although perf, which fills in what the sample is
  * going to have, has not done so yet.
  */
-static void complete_data(const struct bpf_prog *prog, struct perf_event *event,
-			  struct perf_sample_data *data, struct pt_regs *regs)
+static void pe_complete_data(const struct bpf_prog *prog, struct perf_event *event,
+			     struct perf_sample_data *data, struct pt_regs *regs)
 {
 	if (!(data->sample_flags & PERF_SAMPLE_ADDR))
 		data->addr = 0;
@@ -39,9 +67,8 @@ static void complete_data(const struct bpf_prog *prog, struct perf_event *event,
  * @regs: the registers of what was interrupted
  *
  * Overflows come from NMIs, timers, breakpoints, page faults and the scheduler.
- * Interrupts are off, which pins the CPU and keeps the program and its maps.
- * What bpf_event_run() says of bpf_prog_active is true of this as well.
  *
+ * Context: interrupts disabled; any of task, softirq, hardirq and NMI.
  * Return: true if the program returned non-zero. false otherwise, also if it
  * missed the overflow.
  */
@@ -54,21 +81,16 @@ bool bpf_event_overflow_run(const struct bpf_attachment *att,
 		.data = data,
 		.event = event,
 	};
-	bool pass = false;
+	bool pass;
 
-	cant_sleep();
-	rcu_read_lock();
-	if (unlikely(__this_cpu_inc_return(bpf_prog_active) != 1)) {
+	if (!bpf_guard_enter()) {
 		bpf_attachment_missed(att);
-		goto out;
+		return false;
 	}
 
-	complete_data(att->prog, event, data, regs);
+	pe_complete_data(att->prog, event, data, regs);
 	pass = bpf_attachment_run(att, &ctx);
-	__this_cpu_write(bpf_current_hit, NULL);
-out:
-	__this_cpu_dec(bpf_prog_active);
-	rcu_read_unlock();
+	bpf_guard_exit();
 	return pass;
 }
 
@@ -168,7 +190,7 @@ pe_prog_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
  * The context that programs see is struct bpf_perf_event_data: registers, each
  * read as a whole, and behind them two numbers, of which parts will do.
  */
-static const int numbers = offsetof(struct bpf_perf_event_data, sample_period);
+static const int pe_ctx_numbers = offsetof(struct bpf_perf_event_data, sample_period);
 
 static bool pe_prog_is_valid_access(int off, int size, enum bpf_access_type type,
 				    const struct bpf_prog *prog,
@@ -177,9 +199,9 @@ static bool pe_prog_is_valid_access(int off, int size, enum bpf_access_type type
 	if (type != BPF_READ || off < 0 ||
 	    off + size > (int)sizeof(struct bpf_perf_event_data))
 		return false;
-	if (off < numbers)
+	if (off < pe_ctx_numbers)
 		return size == sizeof(long) && off % size == 0;
-	if ((off - numbers) % size)
+	if ((off - pe_ctx_numbers) % size)
 		return false;
 
 	bpf_ctx_record_field_size(info, sizeof(u64));
@@ -187,7 +209,7 @@ static bool pe_prog_is_valid_access(int off, int size, enum bpf_access_type type
 }
 
 /* Of the context that there really is, a pointer */
-static struct bpf_insn load_ptr(const struct bpf_insn *si, int member)
+static struct bpf_insn pe_load_ptr(const struct bpf_insn *si, int member)
 {
 	return BPF_LDX_MEM(BPF_SIZEOF(void *), si->dst_reg, si->src_reg, member);
 }
@@ -197,14 +219,14 @@ static u32 pe_prog_convert_ctx_access(enum bpf_access_type type,
 				      struct bpf_insn *insn, struct bpf_prog *prog,
 				      u32 *target_size)
 {
-	if (si->off < numbers) {
-		insn[0] = load_ptr(si, offsetof(struct bpf_perf_event_data_kern, regs));
+	if (si->off < pe_ctx_numbers) {
+		insn[0] = pe_load_ptr(si, offsetof(struct bpf_perf_event_data_kern, regs));
 		insn[1] = BPF_LDX_MEM(BPF_SIZEOF(long), si->dst_reg, si->dst_reg,
 				      si->off);
 		return 2;
 	}
 
-	insn[0] = load_ptr(si, offsetof(struct bpf_perf_event_data_kern, data));
+	insn[0] = pe_load_ptr(si, offsetof(struct bpf_perf_event_data_kern, data));
 	if (si->off < (int)offsetof(struct bpf_perf_event_data, addr))
 		insn[1] = BPF_LDX_MEM(BPF_DW, si->dst_reg, si->dst_reg,
 				      bpf_target_off(struct perf_sample_data, period,

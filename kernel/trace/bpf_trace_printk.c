@@ -12,6 +12,7 @@
 #include <linux/trace_events.h>
 
 #include "bpf_trace.h"
+#include "bpf_trace_helpers.h"
 
 #define CREATE_TRACE_POINTS
 #include "bpf_trace_printk.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BPF_TASK_FD_QUERY: which program stands behind a descriptor of a task.
+ * What user space can ask about programs on events: PERF_EVENT_IOC_QUERY_BPF,
+ * BPF_TASK_FD_QUERY, /proc/PID/fdinfo.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
@@ -9,13 +10,121 @@
 #include <linux/perf_event.h>
 #include <linux/pid.h>
 #include <linux/sched/task.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "bpf_trace.h"
 #include "trace_probe.h"
 
-static u32 fd_type(const struct trace_event_call *call, bool is_return)
+/**
+ * bpf_event_query() - PERF_EVENT_IOC_QUERY_BPF
+ * @event: the perf event the ioctl came to
+ * @uquery: ids_len says how many ids fit; prog_cnt and ids are filled in with
+ *	the programs of the trace event, in the order in which they run
+ *
+ * Context: process, with the event's ctx->mutex held.
+ * Return: 0, or
+ * * -EPERM: no CAP_PERFMON
+ * * -EINVAL: the event is not a trace event, or one that cannot run programs
+ * * -E2BIG: ids_len is over BPF_EVENT_MAX_PROGS
+ * * -ENOSPC: ids_len is not 0 but too small; as many ids as fit were written
+ * * -EFAULT
+ */
+int bpf_event_query(struct perf_event *event,
+		    struct perf_event_query_bpf __user *uquery)
+{
+	u32 ids[BPF_EVENT_MAX_PROGS];
+	u32 len, cnt;
+
+	if (!perfmon_capable())
+		return -EPERM;
+	if (!event->tp_event || !bpf_event_runs_progs(event))
+		return -EINVAL;
+	if (get_user(len, &uquery->ids_len))
+		return -EFAULT;
+	if (len > BPF_EVENT_MAX_PROGS)
+		return -E2BIG;
+
+	cnt = bpf_event_prog_ids(event->tp_event, ids);
+	if (put_user(cnt, &uquery->prog_cnt) ||
+	    copy_to_user(uquery->ids, ids, min(cnt, len) * sizeof(*ids)))
+		return -EFAULT;
+	return len && len < cnt ? -ENOSPC : 0;
+}
+
+/**
+ * bpf_stats_sum() - hits and misses on all CPUs
+ * @stats: of an attachment
+ *
+ * Return: the sum, which hits that come meanwhile may or may not be in.
+ */
+struct bpf_attachment_stats
+bpf_stats_sum(const struct bpf_attachment_stats __percpu *stats)
+{
+	struct bpf_attachment_stats sum = {};
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		sum.hits += READ_ONCE(per_cpu_ptr(stats, cpu)->hits);
+		sum.missed += READ_ONCE(per_cpu_ptr(stats, cpu)->missed);
+	}
+	return sum;
+}
+
+/**
+ * bpf_stats_show() - the lines about hits and misses in an fdinfo
+ * @m: where to print
+ * @sum: what bpf_stats_sum() has returned
+ */
+void bpf_stats_show(struct seq_file *m, const struct bpf_attachment_stats *sum)
+{
+	seq_printf(m, "bpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
+		   sum->hits, sum->missed);
+}
+
+/**
+ * bpf_event_target() - what does an event probe?
+ * @event: a perf event of a trace event that can run programs
+ * @target: is filled in
+ *
+ * Context: process.
+ * Return: 0, -ENOENT if the probe is gone, or -ENOMEM.
+ */
+int bpf_event_target(struct perf_event *event, struct trace_probe_target *target)
+{
+	struct trace_event_call *call = event->tp_event;
+
+	if (IS_ENABLED(CONFIG_UPROBE_EVENTS) && call->flags & TRACE_EVENT_FL_UPROBE)
+		return trace_uprobe_target(call, target);
+	if (IS_ENABLED(CONFIG_KPROBE_EVENTS) && call->flags & TRACE_EVENT_FL_KPROBE)
+		return trace_kprobe_target(call, target);
+
+	*target = (struct trace_probe_target) {
+		.name = kstrdup(trace_event_name(call), GFP_KERNEL),
+	};
+	return target->name ? 0 : -ENOMEM;
+}
+
+/**
+ * bpf_event_show_fdinfo() - what /proc/PID/fdinfo says of an attachment
+ * @m: where to print
+ * @event: the perf event behind the descriptor
+ *
+ * Context: process.
+ */
+void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event)
+{
+	struct bpf_attachment_info info;
+
+	if (!bpf_event_attachment_info(event, &info))
+		return;
+	seq_printf(m, "bpf_prog_id:\t%u\n", info.prog_id);
+	bpf_stats_show(m, &info.stats);
+	seq_printf(m, "bpf_cookie:\t%llu\n", info.cookie);
+}
+
+static u32 task_fd_type(const struct trace_event_call *call, bool is_return)
 {
 	if (!(call->flags & TRACE_EVENT_FL_UKPROBE))
 		return BPF_FD_TYPE_TRACEPOINT;
@@ -25,8 +134,8 @@ static u32 fd_type(const struct trace_event_call *call, bool is_return)
 }
 
 /* A buffer that is too short gets the start of the name all the same. */
-static int put_answer(const union bpf_attr *attr, union bpf_attr __user *uattr,
-		      u32 prog_id, u32 type, const struct trace_probe_target *target)
+static int task_fd_put_answer(const union bpf_attr *attr, union bpf_attr __user *uattr,
+			      u32 prog_id, u32 type, const struct trace_probe_target *target)
 {
 	u32 len = attr->task_fd_query.buf_len;
 	int err = 0;
@@ -45,15 +154,14 @@ static int put_answer(const union bpf_attr *attr, union bpf_attr __user *uattr,
 	return err;
 }
 
-static int query_event(struct perf_event *event, const union bpf_attr *attr,
-		       union bpf_attr __user *uattr)
+static int task_fd_query_event(struct perf_event *event, const union bpf_attr *attr,
+			       union bpf_attr __user *uattr)
 {
+	struct bpf_attachment_info info;
 	struct trace_probe_target target;
-	u32 prog_id;
 	int err;
 
-	prog_id = bpf_event_prog_id(event);
-	if (!prog_id)
+	if (!bpf_event_attachment_info(event, &info))
 		return -ENOENT;
 	if (!event->tp_event)
 		return -EOPNOTSUPP; /* there is no probe to tell about */
@@ -61,14 +169,14 @@ static int query_event(struct perf_event *event, const union bpf_attr *attr,
 	err = bpf_event_target(event, &target);
 	if (err)
 		return err;
-	err = put_answer(attr, uattr, prog_id,
-			 fd_type(event->tp_event, target.is_return), &target);
+	err = task_fd_put_answer(attr, uattr, info.prog_id,
+				 task_fd_type(event->tp_event, target.is_return), &target);
 	kfree(target.name);
 	return err;
 }
 
-static int query_link(const struct bpf_link *link, const union bpf_attr *attr,
-		      union bpf_attr __user *uattr)
+static int task_fd_query_link(const struct bpf_link *link, const union bpf_attr *attr,
+			      union bpf_attr __user *uattr)
 {
 	const struct trace_probe_target target = {
 		.name = bpf_raw_tp_link_name(link),
@@ -76,8 +184,8 @@ static int query_link(const struct bpf_link *link, const union bpf_attr *attr,
 
 	if (!target.name)
 		return -ENOTSUPP;
-	return put_answer(attr, uattr, link->prog->aux->id, BPF_FD_TYPE_RAW_TRACEPOINT,
-			  &target);
+	return task_fd_put_answer(attr, uattr, link->prog->aux->id, BPF_FD_TYPE_RAW_TRACEPOINT,
+				  &target);
 }
 
 /**
@@ -117,9 +225,9 @@ int bpf_task_fd_query(const union bpf_attr *attr, union bpf_attr __user *uattr)
 
 	err = -ENOTSUPP; /* what bpftool takes for an answer */
 	if (perf_event_of_file(file))
-		err = query_event(perf_event_of_file(file), attr, uattr);
+		err = task_fd_query_event(perf_event_of_file(file), attr, uattr);
 	else if (bpf_link_of_file(file))
-		err = query_link(bpf_link_of_file(file), attr, uattr);
+		err = task_fd_query_link(bpf_link_of_file(file), attr, uattr);
 	fput(file);
 	return err;
 }

@@ -21,12 +21,13 @@
 #include <linux/tracepoint.h>
 
 #include "bpf_trace.h"
+#include "bpf_trace_helpers.h"
 
 extern struct bpf_raw_tp __start__bpf_raw_tp[];
 extern struct bpf_raw_tp __stop__bpf_raw_tp[];
 
-static struct bpf_raw_tp *find(struct bpf_raw_tp *tp, const struct bpf_raw_tp *end,
-			       const char *name)
+static struct bpf_raw_tp *raw_tp_find(struct bpf_raw_tp *tp, const struct bpf_raw_tp *end,
+				      const char *name)
 {
 	for (; tp < end; tp++) {
 		if (!strcmp(tp->tp->name, name))
@@ -36,34 +37,34 @@ static struct bpf_raw_tp *find(struct bpf_raw_tp *tp, const struct bpf_raw_tp *e
 }
 
 #ifdef CONFIG_MODULES
-struct module_search {
+struct raw_tp_search {
 	const char		*name;
 	struct bpf_raw_tp	*found;
 };
 
 /* Called for each tracepoint of a module, until it goes. */
-static void search_module(struct tracepoint *tracepoint, struct module *mod, void *data)
+static void raw_tp_search_module(struct tracepoint *tracepoint, struct module *mod, void *data)
 {
-	struct module_search *search = data;
+	struct raw_tp_search *search = data;
 	struct bpf_raw_tp *tp;
 
 	if (search->found || strcmp(tracepoint->name, search->name))
 		return;
-	tp = find(mod->bpf_raw_tps, mod->bpf_raw_tps + mod->num_bpf_raw_tps,
-		  search->name);
+	tp = raw_tp_find(mod->bpf_raw_tps, mod->bpf_raw_tps + mod->num_bpf_raw_tps,
+			 search->name);
 	if (tp && try_module_get(mod))
 		search->found = tp;
 }
 
-static struct bpf_raw_tp *find_in_modules(const char *name)
+static struct bpf_raw_tp *raw_tp_find_in_modules(const char *name)
 {
-	struct module_search search = { .name = name };
+	struct raw_tp_search search = { .name = name };
 
-	for_each_module_tracepoint(search_module, &search);
+	for_each_module_tracepoint(raw_tp_search_module, &search);
 	return search.found;
 }
 #else
-static struct bpf_raw_tp *find_in_modules(const char *name)
+static struct bpf_raw_tp *raw_tp_find_in_modules(const char *name)
 {
 	return NULL;
 }
@@ -72,8 +73,8 @@ static struct bpf_raw_tp *find_in_modules(const char *name)
 /* Return: the tracepoint, whose module stays until raw_tp_put(), or NULL. */
 static struct bpf_raw_tp *raw_tp_get(const char *name)
 {
-	return find(__start__bpf_raw_tp, __stop__bpf_raw_tp, name) ?:
-	       find_in_modules(name);
+	return raw_tp_find(__start__bpf_raw_tp, __stop__bpf_raw_tp, name) ?:
+	       raw_tp_find_in_modules(name);
 }
 
 static void raw_tp_put(struct bpf_raw_tp *tp)
@@ -126,37 +127,37 @@ static struct raw_tp_link *raw_tp_link(const struct bpf_link *link)
  */
 void bpf_raw_tp_run(void *link, u64 *args)
 {
-	const struct raw_tp_link *this = link;
+	const struct raw_tp_link *tp_link = link;
 
 	cant_sleep();
-	bpf_args_prog_run(this->link.prog, this->cookie, this->stats, args);
+	bpf_args_prog_run(tp_link->link.prog, tp_link->cookie, tp_link->stats, args);
 }
 EXPORT_SYMBOL_GPL(bpf_raw_tp_run);
 
 static void raw_tp_link_release(struct bpf_link *link)
 {
-	struct raw_tp_link *this = raw_tp_link(link);
+	struct raw_tp_link *tp_link = raw_tp_link(link);
 
-	tracepoint_probe_unregister(this->tp->tp, this->tp->probe, this);
-	raw_tp_put(this->tp);
+	tracepoint_probe_unregister(tp_link->tp->tp, tp_link->tp->probe, tp_link);
+	raw_tp_put(tp_link->tp);
 }
 
 /* After a grace period: there can be a hit on its way when a link is released. */
 static void raw_tp_link_dealloc(struct bpf_link *link)
 {
-	struct raw_tp_link *this = raw_tp_link(link);
+	struct raw_tp_link *tp_link = raw_tp_link(link);
 
-	free_percpu(this->stats);
-	kfree(this);
+	free_percpu(tp_link->stats);
+	kfree(tp_link);
 }
 
 static void raw_tp_link_show_fdinfo(const struct bpf_link *link, struct seq_file *seq)
 {
-	struct raw_tp_link *this = raw_tp_link(link);
-	struct bpf_attachment_stats sum = bpf_stats_sum(this->stats);
+	struct raw_tp_link *tp_link = raw_tp_link(link);
+	struct bpf_attachment_stats sum = bpf_stats_sum(tp_link->stats);
 
-	seq_printf(seq, "tp_name:\t%s\nbpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
-		   this->tp->tp->name, sum.hits, sum.missed);
+	seq_printf(seq, "tp_name:\t%s\n", tp_link->tp->tp->name);
+	bpf_stats_show(seq, &sum);
 }
 
 static int raw_tp_link_fill_info(const struct bpf_link *link, struct bpf_link_info *info)
@@ -184,19 +185,19 @@ const char *bpf_raw_tp_link_name(const struct bpf_link *link)
 	return link->ops == &raw_tp_link_ops ? raw_tp_link(link)->tp->tp->name : NULL;
 }
 
-static struct bpf_refusal no_such_tracepoint = {
+static struct bpf_refusal raw_tp_unknown = {
 	-ENOENT, "No tracepoint has this name"
 };
 
-static struct bpf_refusal reads_too_many = {
+static struct bpf_refusal raw_tp_reads_too_many = {
 	-EINVAL, "The program reads more arguments than the tracepoint has"
 };
 
-static struct bpf_refusal writes_too_much = {
+static struct bpf_refusal raw_tp_writes_too_much = {
 	-EINVAL, "The program reaches past what the tracepoint lets it write"
 };
 
-static int refuse(struct bpf_refusal *why, const char *name)
+static int raw_tp_refuse(struct bpf_refusal *why, const char *name)
 {
 	static const char cmd[] = "RAW_TRACEPOINT_OPEN";
 
@@ -204,48 +205,48 @@ static int refuse(struct bpf_refusal *why, const char *name)
 }
 
 /* Do the program and the tracepoint fit together? */
-static int check_prog(const struct bpf_prog *prog, const struct bpf_raw_tp *tp)
+static int raw_tp_check_prog(const struct bpf_prog *prog, const struct bpf_raw_tp *tp)
 {
 	if (prog->aux->max_ctx_offset > tp->nr_args * sizeof(u64))
-		return refuse(&reads_too_many, tp->tp->name);
+		return raw_tp_refuse(&raw_tp_reads_too_many, tp->tp->name);
 	if (prog->aux->max_tp_access > tp->writable_size)
-		return refuse(&writes_too_much, tp->tp->name);
+		return raw_tp_refuse(&raw_tp_writes_too_much, tp->tp->name);
 	return 0;
 }
 
-static int attach(struct bpf_prog *prog, struct bpf_raw_tp *tp, u64 cookie)
+static int raw_tp_attach(struct bpf_prog *prog, struct bpf_raw_tp *tp, u64 cookie)
 {
 	struct bpf_link_primer primer;
-	struct raw_tp_link *this;
+	struct raw_tp_link *tp_link;
 	int err;
 
-	err = check_prog(prog, tp);
+	err = raw_tp_check_prog(prog, tp);
 	if (err)
 		return err;
 
-	this = kzalloc(sizeof(*this), GFP_USER);
-	if (!this)
+	tp_link = kzalloc(sizeof(*tp_link), GFP_USER);
+	if (!tp_link)
 		return -ENOMEM;
-	this->tp = tp;
-	this->cookie = cookie;
-	this->stats = alloc_percpu(struct bpf_attachment_stats);
+	tp_link->tp = tp;
+	tp_link->cookie = cookie;
+	tp_link->stats = alloc_percpu(struct bpf_attachment_stats);
 	err = -ENOMEM;
-	if (!this->stats)
+	if (!tp_link->stats)
 		goto free;
 
-	bpf_link_init(&this->link, BPF_LINK_TYPE_RAW_TRACEPOINT, &raw_tp_link_ops, prog);
-	err = bpf_link_prime(&this->link, &primer);
+	bpf_link_init(&tp_link->link, BPF_LINK_TYPE_RAW_TRACEPOINT, &raw_tp_link_ops, prog);
+	err = bpf_link_prime(&tp_link->link, &primer);
 	if (err)
 		goto free;
 
-	err = tracepoint_probe_register_may_exist(tp->tp, tp->probe, this);
+	err = tracepoint_probe_register_may_exist(tp->tp, tp->probe, tp_link);
 	if (err) {
 		bpf_link_cleanup(&primer); /* frees the link */
 		return err;
 	}
 	return bpf_link_settle(&primer);
 free:
-	raw_tp_link_dealloc(&this->link);
+	raw_tp_link_dealloc(&tp_link->link);
 	return err;
 }
 
@@ -271,9 +272,9 @@ int bpf_raw_tp_link_create(struct bpf_prog *prog, const char *name, u64 cookie)
 
 	tp = raw_tp_get(name);
 	if (!tp)
-		return refuse(&no_such_tracepoint, name);
+		return raw_tp_refuse(&raw_tp_unknown, name);
 
-	ret = attach(prog, tp, cookie);
+	ret = raw_tp_attach(prog, tp, cookie);
 	if (ret < 0)
 		raw_tp_put(tp);
 	return ret;
@@ -366,9 +367,9 @@ static bool raw_tp_prog_is_valid_access(int off, int size, enum bpf_access_type 
 	return bpf_tracing_ctx_access(off, size, type);
 }
 
-static bool writable_prog_is_valid_access(int off, int size, enum bpf_access_type type,
-					  const struct bpf_prog *prog,
-					  struct bpf_insn_access_aux *info)
+static bool raw_tp_writable_is_valid_access(int off, int size, enum bpf_access_type type,
+					    const struct bpf_prog *prog,
+					    struct bpf_insn_access_aux *info)
 {
 	if (!bpf_tracing_ctx_access(off, size, type))
 		return false;
@@ -393,7 +394,7 @@ const struct bpf_prog_ops raw_tracepoint_prog_ops = {
 
 const struct bpf_verifier_ops raw_tracepoint_writable_verifier_ops = {
 	.get_func_proto		= bpf_raw_tp_func_proto,
-	.is_valid_access	= writable_prog_is_valid_access,
+	.is_valid_access	= raw_tp_writable_is_valid_access,
 };
 
 const struct bpf_prog_ops raw_tracepoint_writable_prog_ops = {

@@ -9,12 +9,61 @@
 #include <linux/bpf_events.h>
 #include <linux/bpf_verifier.h>
 #include <linux/filter.h>
+#include <linux/minmax.h>
 #include <linux/perf_event.h>
+#include <linux/syscalls.h>
 #include <linux/trace_events.h>
 
 #include "bpf_trace.h"
+#include "bpf_trace_helpers.h"
+#include "trace.h"
 
-static struct pt_regs *ctx_regs(void *ctx)
+/**
+ * bpf_tp_has_record() - do the programs of a trace event get its record?
+ * @call: the event
+ *
+ * Return: true for tracepoints and system calls.
+ */
+bool bpf_tp_has_record(const struct trace_event_call *call)
+{
+	if (call->flags & (TRACE_EVENT_FL_CUSTOM | TRACE_EVENT_FL_FPROBE))
+		return false;
+#ifdef CONFIG_FTRACE_SYSCALLS
+	if (call->class == &event_class_syscall_enter ||
+	    call->class == &event_class_syscall_exit)
+		return true;
+#endif
+	return call->flags & TRACE_EVENT_FL_TRACEPOINT;
+}
+
+/* Return: where the part of the record ends that all hits have. */
+static u32 tp_record_size(struct trace_event_call *call)
+{
+	struct ftrace_event_field *field;
+	u32 end = 0;
+
+	list_for_each_entry(field, trace_get_fields(call), link)
+		end = max_t(u32, end, field->offset + field->size);
+	return end;
+}
+
+/**
+ * bpf_tp_check_attach() - may a program be attached to an event with a record?
+ * @req: the attach
+ *
+ * Context: process.
+ * Return: 0, or an errno, with the reason in error_log.
+ */
+int bpf_tp_check_attach(const struct bpf_attach_request *req)
+{
+	if (req->prog->type != BPF_PROG_TYPE_TRACEPOINT)
+		return bpf_attach_refuse(req, ATTACH_WANTS_TP);
+	if (req->prog->aux->max_ctx_offset > tp_record_size(req->event->tp_event))
+		return bpf_attach_refuse(req, ATTACH_PAST_RECORD);
+	return 0;
+}
+
+static struct pt_regs *tp_ctx_regs(void *ctx)
 {
 	return *(struct pt_regs **)ctx;
 }
@@ -73,19 +122,19 @@ EXPORT_SYMBOL_GPL(perf_trace_tp_submit);
 BPF_CALL_5(bpf_perf_event_output_tp, void *, ctx, struct bpf_map *, map, u64, flags,
 	   void *, data, u64, size)
 {
-	return bpf_perf_event_output((unsigned long)ctx_regs(ctx), (unsigned long)map,
+	return bpf_perf_event_output((unsigned long)tp_ctx_regs(ctx), (unsigned long)map,
 				     flags, (unsigned long)data, size);
 }
 
 BPF_CALL_3(bpf_get_stackid_tp, void *, ctx, struct bpf_map *, map, u64, flags)
 {
-	return bpf_get_stackid((unsigned long)ctx_regs(ctx), (unsigned long)map, flags,
+	return bpf_get_stackid((unsigned long)tp_ctx_regs(ctx), (unsigned long)map, flags,
 			       0, 0);
 }
 
 BPF_CALL_4(bpf_get_stack_tp, void *, ctx, void *, buf, u32, size, u64, flags)
 {
-	return bpf_get_stack((unsigned long)ctx_regs(ctx), (unsigned long)buf, size,
+	return bpf_get_stack((unsigned long)tp_ctx_regs(ctx), (unsigned long)buf, size,
 			     flags, 0);
 }
 

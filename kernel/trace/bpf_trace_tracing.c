@@ -17,6 +17,7 @@
 #include <net/bpf_sk_storage.h>
 
 #include "bpf_trace.h"
+#include "bpf_trace_helpers.h"
 
 /*
  * A trampoline leaves this below and above the arguments that it hands out as

@@ -60,7 +60,7 @@ u32 bpf_uprobe_prog_run(const struct bpf_prog *prog, u64 cookie,
  * A perf event that watches one task is not to run its program for others,
  * whoever else watches the same uprobe event.
  */
-static bool attachment_covers_current(const struct bpf_attachment *att)
+static bool bpf_uprobe_covers_current(const struct bpf_attachment *att)
 {
 	struct perf_event *event = att->event;
 
@@ -86,7 +86,7 @@ bool bpf_uprobe_event_run(const struct bpf_event_array *array,
 	for (i = 0; i < array->nr; i++) {
 		const struct bpf_attachment *att = READ_ONCE(array->slots[i].runs);
 
-		if (att == &bpf_idle_attachment || !attachment_covers_current(att))
+		if (att == &bpf_idle_attachment || !bpf_uprobe_covers_current(att))
 			continue;
 		this_cpu_inc(att->stats->hits);
 		if (!bpf_uprobe_prog_run(att->prog, att->hit.cookie, func_ip, regs))

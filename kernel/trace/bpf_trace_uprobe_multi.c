@@ -50,13 +50,13 @@ struct bpf_uprobe_multi_link {
 	struct uprobe_multi_site		sites[] __counted_by(nr_sites);
 };
 
-static struct bpf_uprobe_multi_link *multi_link(const struct bpf_link *link)
+static struct bpf_uprobe_multi_link *uprobe_multi_link(const struct bpf_link *link)
 {
 	return container_of(link, struct bpf_uprobe_multi_link, link);
 }
 
-static void run_prog(struct uprobe_consumer *consumer, unsigned long func_ip,
-		     struct pt_regs *regs)
+static void uprobe_multi_run(struct uprobe_consumer *consumer, unsigned long func_ip,
+			     struct pt_regs *regs)
 {
 	struct uprobe_multi_site *site;
 	struct bpf_uprobe_multi_link *link;
@@ -71,16 +71,16 @@ static void run_prog(struct uprobe_consumer *consumer, unsigned long func_ip,
 }
 
 /* What the program returns says nothing: its uprobe stays where it is. */
-static int multi_entry(struct uprobe_consumer *consumer, struct pt_regs *regs)
+static int uprobe_multi_entry(struct uprobe_consumer *consumer, struct pt_regs *regs)
 {
-	run_prog(consumer, instruction_pointer(regs), regs);
+	uprobe_multi_run(consumer, instruction_pointer(regs), regs);
 	return 0;
 }
 
-static int multi_return(struct uprobe_consumer *consumer, unsigned long func,
-			struct pt_regs *regs)
+static int uprobe_multi_return(struct uprobe_consumer *consumer, unsigned long func,
+			       struct pt_regs *regs)
 {
-	run_prog(consumer, func, regs);
+	uprobe_multi_run(consumer, func, regs);
 	return 0;
 }
 
@@ -88,7 +88,7 @@ static int multi_return(struct uprobe_consumer *consumer, unsigned long func,
  * Which address space gets the breakpoint. The first thread of a process has
  * none any more when it exits before the others do.
  */
-static bool multi_filter(struct uprobe_consumer *consumer, struct mm_struct *mm)
+static bool uprobe_multi_filter(struct uprobe_consumer *consumer, struct mm_struct *mm)
 {
 	struct uprobe_multi_site *site;
 	struct task_struct *thread;
@@ -102,7 +102,7 @@ static bool multi_filter(struct uprobe_consumer *consumer, struct mm_struct *mm)
 	return false;
 }
 
-enum multi_error {
+enum uprobe_multi_error {
 	MULTI_NO_PATH,
 	MULTI_NO_FILE,
 	MULTI_NO_TASK,
@@ -111,7 +111,7 @@ enum multi_error {
 	MULTI_BAD_INSN,
 };
 
-static struct bpf_refusal multi_errors[] = {
+static struct bpf_refusal uprobe_multi_errors[] = {
 	[MULTI_NO_PATH] = { -ENOENT, "There is no such file" },
 	[MULTI_NO_FILE] = { -EBADF, "This is not a regular file" },
 	[MULTI_NO_TASK] = { -ESRCH, "There is no such process" },
@@ -123,7 +123,7 @@ static struct bpf_refusal multi_errors[] = {
 
 #define MULTI_CMD "LINK_CREATE uprobe_multi "
 
-static int get_path(struct bpf_uprobe_multi_link *link, u64 upath)
+static int uprobe_multi_get_path(struct bpf_uprobe_multi_link *link, u64 upath)
 {
 	char *name;
 	int err;
@@ -134,16 +134,16 @@ static int get_path(struct bpf_uprobe_multi_link *link, u64 upath)
 
 	err = kern_path(name, LOOKUP_FOLLOW, &link->path);
 	if (err == -ENOENT)
-		bpf_refuse(&multi_errors[MULTI_NO_PATH], strlen(MULTI_CMD),
+		bpf_refuse(&uprobe_multi_errors[MULTI_NO_PATH], strlen(MULTI_CMD),
 			   MULTI_CMD "%s", name);
 	if (!err && !d_is_reg(link->path.dentry))
-		err = bpf_refuse(&multi_errors[MULTI_NO_FILE], strlen(MULTI_CMD),
+		err = bpf_refuse(&uprobe_multi_errors[MULTI_NO_FILE], strlen(MULTI_CMD),
 				 MULTI_CMD "%s", name);
 	kfree(name);
 	return err;
 }
 
-static int get_task(struct bpf_uprobe_multi_link *link, pid_t pid)
+static int uprobe_multi_get_task(struct bpf_uprobe_multi_link *link, pid_t pid)
 {
 	if (!pid)
 		return 0;
@@ -151,13 +151,14 @@ static int get_task(struct bpf_uprobe_multi_link *link, pid_t pid)
 	scoped_guard(rcu)
 		link->task = get_pid_task(find_vpid(pid), PIDTYPE_TGID);
 	if (!link->task)
-		return bpf_refuse(&multi_errors[MULTI_NO_TASK], strlen(MULTI_CMD "pid "),
+		return bpf_refuse(&uprobe_multi_errors[MULTI_NO_TASK], strlen(MULTI_CMD "pid "),
 				  MULTI_CMD "pid %d", pid);
 	return 0;
 }
 
 /* "path:offset", as uprobe_events has it */
-static int refuse_site(const struct uprobe_multi_site *site, enum multi_error error)
+static int uprobe_multi_refuse_site(const struct uprobe_multi_site *site,
+				    enum uprobe_multi_error error)
 {
 	const char *path = ERR_PTR(-ENOMEM);
 	char *buf;
@@ -168,14 +169,14 @@ static int refuse_site(const struct uprobe_multi_site *site, enum multi_error er
 		path = d_path(&site->link->path, buf, PATH_MAX);
 	if (IS_ERR(path))
 		path = "?";
-	err = bpf_refuse(&multi_errors[error], strlen(MULTI_CMD) + strlen(path) + 1,
+	err = bpf_refuse(&uprobe_multi_errors[error], strlen(MULTI_CMD) + strlen(path) + 1,
 			 MULTI_CMD "%s:0x%llx(0x%llx)", path, site->offset,
 			 site->ref_ctr_offset);
 	kfree(buf);
 	return err;
 }
 
-static int get_sites(struct bpf_uprobe_multi_link *link, const union bpf_attr *attr)
+static int uprobe_multi_get_sites(struct bpf_uprobe_multi_link *link, const union bpf_attr *attr)
 {
 	const u64 __user *urefs = u64_to_user_ptr(attr->link_create.uprobe_multi.ref_ctr_offsets);
 	const u64 __user *ucookies = u64_to_user_ptr(attr->link_create.uprobe_multi.cookies);
@@ -191,20 +192,20 @@ static int get_sites(struct bpf_uprobe_multi_link *link, const union bpf_attr *a
 		    (ucookies && get_user(site->cookie, ucookies + i)))
 			return -EFAULT;
 		if (site->offset < 0)
-			return refuse_site(site, MULTI_BAD_OFFSET);
+			return uprobe_multi_refuse_site(site, MULTI_BAD_OFFSET);
 
 		if (link->flags & BPF_F_UPROBE_MULTI_RETURN)
-			site->consumer.ret_handler = multi_return;
+			site->consumer.ret_handler = uprobe_multi_return;
 		else
-			site->consumer.handler = multi_entry;
+			site->consumer.handler = uprobe_multi_entry;
 		if (link->task)
-			site->consumer.filter = multi_filter;
+			site->consumer.filter = uprobe_multi_filter;
 	}
 	return 0;
 }
 
 /* One wait serves all uprobes: for handlers that are running already. */
-static void unregister_sites(struct bpf_uprobe_multi_link *link)
+static void uprobe_multi_unregister(struct bpf_uprobe_multi_link *link)
 {
 	u32 i;
 
@@ -214,7 +215,7 @@ static void unregister_sites(struct bpf_uprobe_multi_link *link)
 		uprobe_unregister_sync();
 }
 
-static int register_sites(struct bpf_uprobe_multi_link *link)
+static int uprobe_multi_register(struct bpf_uprobe_multi_link *link)
 {
 	struct inode *inode = d_real_inode(link->path.dentry);
 	struct uprobe_multi_site *site;
@@ -228,11 +229,11 @@ static int register_sites(struct bpf_uprobe_multi_link *link)
 					 &site->consumer);
 		if (IS_ERR(uprobe)) {
 			err = PTR_ERR(uprobe);
-			unregister_sites(link);
+			uprobe_multi_unregister(link);
 			if (err == -EINVAL)
-				refuse_site(site, MULTI_BAD_SITE);
+				uprobe_multi_refuse_site(site, MULTI_BAD_SITE);
 			else if (err == -ENOTSUPP || err == -ENOEXEC)
-				refuse_site(site, MULTI_BAD_INSN);
+				uprobe_multi_refuse_site(site, MULTI_BAD_INSN);
 			return err;
 		}
 		site->uprobe = uprobe;
@@ -240,14 +241,14 @@ static int register_sites(struct bpf_uprobe_multi_link *link)
 	return 0;
 }
 
-static void multi_release(struct bpf_link *bpf_link)
+static void uprobe_multi_release(struct bpf_link *bpf_link)
 {
-	unregister_sites(multi_link(bpf_link));
+	uprobe_multi_unregister(uprobe_multi_link(bpf_link));
 }
 
-static void multi_dealloc(struct bpf_link *bpf_link)
+static void uprobe_multi_dealloc(struct bpf_link *bpf_link)
 {
-	struct bpf_uprobe_multi_link *link = multi_link(bpf_link);
+	struct bpf_uprobe_multi_link *link = uprobe_multi_link(bpf_link);
 
 	if (link->task)
 		put_task_struct(link->task);
@@ -256,16 +257,17 @@ static void multi_dealloc(struct bpf_link *bpf_link)
 	kvfree(link);
 }
 
-static void multi_show_fdinfo(const struct bpf_link *bpf_link, struct seq_file *m)
+static void uprobe_multi_show_fdinfo(const struct bpf_link *bpf_link, struct seq_file *m)
 {
-	const struct bpf_uprobe_multi_link *link = multi_link(bpf_link);
+	const struct bpf_uprobe_multi_link *link = uprobe_multi_link(bpf_link);
 	struct bpf_attachment_stats sum = bpf_stats_sum(link->stats);
 
-	seq_printf(m, "uprobe_cnt:\t%u\nbpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
-		   link->nr_sites, sum.hits, sum.missed);
+	seq_printf(m, "uprobe_cnt:\t%u\n", link->nr_sites);
+	bpf_stats_show(m, &sum);
 }
 
-static int fill_path(const struct bpf_uprobe_multi_link *link, struct bpf_link_info *info)
+static int uprobe_multi_fill_path(const struct bpf_uprobe_multi_link *link,
+				  struct bpf_link_info *info)
 {
 	char __user *upath = u64_to_user_ptr(info->uprobe_multi.path);
 	u32 size, room = min_t(u32, info->uprobe_multi.path_size, PATH_MAX);
@@ -294,12 +296,12 @@ out:
 	return err;
 }
 
-static int multi_fill_info(const struct bpf_link *bpf_link, struct bpf_link_info *info)
+static int uprobe_multi_fill_info(const struct bpf_link *bpf_link, struct bpf_link_info *info)
 {
 	u64 __user *urefs = u64_to_user_ptr(info->uprobe_multi.ref_ctr_offsets);
 	u64 __user *ucookies = u64_to_user_ptr(info->uprobe_multi.cookies);
 	u64 __user *uoffsets = u64_to_user_ptr(info->uprobe_multi.offsets);
-	const struct bpf_uprobe_multi_link *link = multi_link(bpf_link);
+	const struct bpf_uprobe_multi_link *link = uprobe_multi_link(bpf_link);
 	const struct uprobe_multi_site *site;
 	u32 i, room = info->uprobe_multi.count;
 	int err;
@@ -307,7 +309,7 @@ static int multi_fill_info(const struct bpf_link *bpf_link, struct bpf_link_info
 	if (!room && (uoffsets || urefs || ucookies))
 		return -EINVAL;
 
-	err = fill_path(link, info);
+	err = uprobe_multi_fill_path(link, info);
 	if (err)
 		return err;
 	info->uprobe_multi.count = link->nr_sites;
@@ -327,11 +329,11 @@ static int multi_fill_info(const struct bpf_link *bpf_link, struct bpf_link_info
 	return room && room < link->nr_sites ? -ENOSPC : 0;
 }
 
-static const struct bpf_link_ops multi_link_ops = {
-	.release	= multi_release,
-	.dealloc	= multi_dealloc,
-	.show_fdinfo	= multi_show_fdinfo,
-	.fill_link_info	= multi_fill_info,
+static const struct bpf_link_ops uprobe_multi_link_ops = {
+	.release	= uprobe_multi_release,
+	.dealloc	= uprobe_multi_dealloc,
+	.show_fdinfo	= uprobe_multi_show_fdinfo,
+	.fill_link_info	= uprobe_multi_fill_info,
 };
 
 /**
@@ -376,21 +378,21 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 		return -ENOMEM;
 	link->nr_sites = nr;
 	link->flags = attr->link_create.uprobe_multi.flags;
-	bpf_link_init(&link->link, BPF_LINK_TYPE_UPROBE_MULTI, &multi_link_ops, prog);
+	bpf_link_init(&link->link, BPF_LINK_TYPE_UPROBE_MULTI, &uprobe_multi_link_ops, prog);
 
 	err = -ENOMEM;
 	link->stats = alloc_percpu(struct bpf_attachment_stats);
 	if (!link->stats)
 		goto free_link;
 
-	err = get_path(link, attr->link_create.uprobe_multi.path) ?:
-	      get_task(link, pid) ?:
-	      get_sites(link, attr) ?:
+	err = uprobe_multi_get_path(link, attr->link_create.uprobe_multi.path) ?:
+	      uprobe_multi_get_task(link, pid) ?:
+	      uprobe_multi_get_sites(link, attr) ?:
 	      bpf_link_prime(&link->link, &primer);
 	if (err)
 		goto free_link;
 
-	err = register_sites(link);
+	err = uprobe_multi_register(link);
 	if (err) {
 		bpf_link_cleanup(&primer);
 		return err;
@@ -398,6 +400,6 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	return bpf_link_settle(&primer);
 
 free_link:
-	multi_dealloc(&link->link);
+	uprobe_multi_dealloc(&link->link);
 	return err;
 }
