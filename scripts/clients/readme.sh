@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # the variables and functions are those of "guest"
-# What README.md and probe_tutorial.rst say that one would see.  readme-program has put what they have into $DIR/readme.
+# What README.md, probe_tutorial.rst and bpf-filter.rst say that one would see.  readme-program has put what they have into $DIR/readme.
 # session FILE: types the lines that begin with "# " at a prompt; the others must then be on the screen, but for the numbers, and
-# for the name of a task in a trace: of one that is gone, the kernel may not have it any more.
+# for the name of a task in a trace: of one that is gone, the kernel may not have it any more.  "..." can be anything.
 session() {
 	local line regex
 	mkfifo /tmp/keys
@@ -11,7 +11,7 @@ session() {
 	while IFS= read -r line; do
 		if [[ $line = '# '* ]]; then
 			echo "${line#\# }" >&3
-		else
+		elif [[ $line != ... ]]; then
 			regex=$(sed -E 's/[].*^$+?(){}|[\]/\\&/g; s/[0-9]+/[0-9]+/g; s/ +/ +/g; s/(\\\.){5}/[^ ]{5}/
 				s/^ \+[^ ]*-\[0-9]/ [^ ]+-[0-9]/' <<<"$line")
 			until_sees "$regex"$'\r?$'
@@ -22,6 +22,12 @@ session() {
 program() { # the program to start from: built and run as probe_tutorial.rst says
 	cd "$DIR/readme" || return
 	session session
+}
+filter() { # the program in bpf-filter.rst, and what to do with it, where there is such a thing
+	[[ $(uname -r) != *-stock* ]] || return 0
+	cd "$DIR/readme/filter" || return
+	session session
+	[[ ! -e /sys/fs/bpf/eighth ]]
 }
 make_shell() { # make shell CMD=: as in README.md
 	bash -c "$(<"$DIR/readme/command")" >"$out" 2>&1
