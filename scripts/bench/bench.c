@@ -15,8 +15,7 @@
 #include <sys/personality.h>
 #include <sys/resource.h>
 #include <x86intrin.h>
-#include "common.h" /* of the selftests */
-#include "multi.h"
+#include "multi.h" /* these are the selftests', without their harness */
 #include "raw_tp.h"
 #include "ring.h"
 #include "tracing.h"

@@ -6,6 +6,8 @@
 #ifndef BPF_EVENTS_BODY_H
 #define BPF_EVENTS_BODY_H
 
+#include "prog.h"
+
 #define MAX_BODY_INSNS 96
 
 static inline void load_attr(union bpf_attr *attr, enum bpf_prog_type type,

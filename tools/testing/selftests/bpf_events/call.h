@@ -3,6 +3,8 @@
 #ifndef BPF_EVENTS_CALL_H
 #define BPF_EVENTS_CALL_H
 
+#include "probe.h"
+
 /* Slots: what a helper takes and what it returned; a buffer for it */
 enum { ARG, RET, BUF };
 

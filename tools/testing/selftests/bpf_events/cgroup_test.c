@@ -4,6 +4,8 @@
  * overflows: for tasks in the cgroup.  On a trace event a program runs for all,
  * and the cgroup says of whom there are records.
  */
+#include <sys/stat.h>
+
 #include "common.h"
 #include "link.h"
 #include "ring.h"
@@ -25,41 +27,15 @@ FIXTURE_VARIANT(cgroup) {
 	bool link;
 };
 
-FIXTURE_VARIANT_ADD(cgroup, kprobe) {
-	.kind = &kprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(cgroup, kprobe_link) {
-	.kind = &kprobe_kind, .link = true,
-};
-
-FIXTURE_VARIANT_ADD(cgroup, kretprobe) {
-	.kind = &kretprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(cgroup, uprobe) {
-	.kind = &uprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(cgroup, tracepoint) {
-	.kind = &tracepoint_kind,
-};
-
-FIXTURE_VARIANT_ADD(cgroup, tracepoint_link) {
-	.kind = &tracepoint_kind, .link = true,
-};
-
-FIXTURE_VARIANT_ADD(cgroup, sys_enter) {
-	.kind = &sys_enter_kind,
-};
-
-FIXTURE_VARIANT_ADD(cgroup, faults) {
-	.kind = NULL,
-};
-
-FIXTURE_VARIANT_ADD(cgroup, faults_link) {
-	.kind = NULL, .link = true,
-};
+FIXTURE_VARIANT_ADD(cgroup, kprobe) { .kind = &kprobe_kind };
+FIXTURE_VARIANT_ADD(cgroup, kprobe_link) { .kind = &kprobe_kind, .link = true };
+FIXTURE_VARIANT_ADD(cgroup, kretprobe) { .kind = &kretprobe_kind };
+FIXTURE_VARIANT_ADD(cgroup, uprobe) { .kind = &uprobe_kind };
+FIXTURE_VARIANT_ADD(cgroup, tracepoint) { .kind = &tracepoint_kind };
+FIXTURE_VARIANT_ADD(cgroup, tracepoint_link) { .kind = &tracepoint_kind, .link = true };
+FIXTURE_VARIANT_ADD(cgroup, sys_enter) { .kind = &sys_enter_kind };
+FIXTURE_VARIANT_ADD(cgroup, faults) { .kind = NULL };
+FIXTURE_VARIANT_ADD(cgroup, faults_link) { .kind = NULL, .link = true };
 
 /* Counts the hits of this process, and returns what is in slot VERDICT */
 static int load(const struct kind *kind, struct area *area)

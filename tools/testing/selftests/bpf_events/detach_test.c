@@ -113,9 +113,7 @@ TEST_F_TIMEOUT(detach, counter_stands_still_after_close, 120)
 
 	for (n = 0; ok && (n < 3 || now_ns() < end); n++) {
 		fd = attach_how(&variant->how, &self->probe, self->prog);
-		ok = fd >= 0 && (n % 2 || hitters_wait_run(&self->hitters));
-		close(fd);
-		ok &= hitters_check_gone(&self->hitters);
+		ok = hitters_close(&self->hitters, fd, !(n % 2));
 	}
 	EXPECT_TRUE(ok);
 	hitters_stop(&self->hitters);

@@ -3,6 +3,8 @@
 #ifndef BPF_EVENTS_ERROR_LOG_H
 #define BPF_EVENTS_ERROR_LOG_H
 
+#include "sys.h"
+
 #define ERROR_LOG TRACEFS "/error_log"
 
 /* All of an error_log but the time stamps; empties it */

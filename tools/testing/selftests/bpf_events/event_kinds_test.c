@@ -8,7 +8,7 @@
 #include "ring.h"
 #include "uprobe.h"
 #include "filter.h"
-#include "sample_module.h"
+#include "module.h"
 
 #include <linux/user_events.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The kfuncs that read and compare kernel memory, and the one that shows a stack */
 #include "common.h"
-#include "kfunc.h"
+#include "types.h"
 #include "link.h"
 #include "uprobe.h"
 #include "filter.h"
@@ -32,21 +32,10 @@ FIXTURE_VARIANT(fetch) {
 	const struct kind *kind;
 };
 
-FIXTURE_VARIANT_ADD(fetch, kprobe) {
-	.kind = &kprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(fetch, uprobe) {
-	.kind = &uprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(fetch, tracepoint) {
-	.kind = &tracepoint_kind,
-};
-
-FIXTURE_VARIANT_ADD(fetch, sys_enter) {
-	.kind = &sys_enter_kind,
-};
+FIXTURE_VARIANT_ADD(fetch, kprobe) { .kind = &kprobe_kind };
+FIXTURE_VARIANT_ADD(fetch, uprobe) { .kind = &uprobe_kind };
+FIXTURE_VARIANT_ADD(fetch, tracepoint) { .kind = &tracepoint_kind };
+FIXTURE_VARIANT_ADD(fetch, sys_enter) { .kind = &sys_enter_kind };
 
 FIXTURE_SETUP(fetch)
 {
@@ -271,13 +260,8 @@ FIXTURE_VARIANT(memcmp) {
 	const struct kind *kind;
 };
 
-FIXTURE_VARIANT_ADD(memcmp, kprobe) {
-	.kind = &kprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(memcmp, tracepoint) {
-	.kind = &tracepoint_kind,
-};
+FIXTURE_VARIANT_ADD(memcmp, kprobe) { .kind = &kprobe_kind };
+FIXTURE_VARIANT_ADD(memcmp, tracepoint) { .kind = &tracepoint_kind };
 
 FIXTURE_SETUP(memcmp)
 {

@@ -10,6 +10,11 @@
 #ifndef BPF_EVENTS_FILTER_H
 #define BPF_EVENTS_FILTER_H
 
+#include <sys/stat.h>
+
+#include "../kselftest.h"
+#include "uprobe.h"
+
 #define INSTANCE TRACEFS "/instances/" GROUP
 #define INSTANCE2 INSTANCE "_2"
 
@@ -360,6 +365,22 @@ static inline int filter_prog(struct area *area, unsigned int slot,
 	};
 
 	return prog_load_of(type, insns, ARRAY_SIZE(insns));
+}
+
+/*
+ * What most tests of filters start with: the event, and as its filter in INSTANCE
+ * a program that counts in slot 0 and lets everything pass.  Returns what has to be
+ * closed for the filter to go.
+ */
+static inline int filter_create(const struct kind *kind, struct area *area, int *prog)
+{
+	int err = kind_create(kind) ?: instance_create(INSTANCE) ?: area_create(area);
+
+	if (err)
+		return err;
+	area_set(area, 1, 1);
+	*prog = filter_prog(area, 0, kind->type);
+	return *prog < 0 ? *prog : filter_attach(INSTANCE, kind->event, *prog);
 }
 
 /* How many of three hits the program is asked about that counts in @slot */

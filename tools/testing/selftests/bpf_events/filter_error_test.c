@@ -4,11 +4,11 @@
  * the instance says why
  */
 #include "common.h"
-#include "kfunc.h"
+#include "types.h"
 #include "error_log.h"
 #include "uprobe.h"
 #include "filter.h"
-#include "sample_module.h"
+#include "module.h"
 
 /* Slots of the area */
 enum { HITS, VERDICT, OTHER_HITS, OTHER_VERDICT };
@@ -28,45 +28,18 @@ FIXTURE_VARIANT(refused) {
 	bool enabled;
 };
 
-FIXTURE_VARIANT_ADD(refused, kprobe) {
-	.kind = &kprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(refused, kretprobe) {
-	.kind = &kretprobe_kind,
-	.enabled = true,
-};
-
-FIXTURE_VARIANT_ADD(refused, uprobe) {
-	.kind = &uprobe_kind,
-	.enabled = true,
-};
-
-FIXTURE_VARIANT_ADD(refused, uretprobe) {
-	.kind = &uretprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(refused, tracepoint) {
-	.kind = &tracepoint_kind,
-	.nr_args = 2,
-};
+FIXTURE_VARIANT_ADD(refused, kprobe) { .kind = &kprobe_kind };
+FIXTURE_VARIANT_ADD(refused, kretprobe) { .kind = &kretprobe_kind, .enabled = true };
+FIXTURE_VARIANT_ADD(refused, uprobe) { .kind = &uprobe_kind, .enabled = true };
+FIXTURE_VARIANT_ADD(refused, uretprobe) { .kind = &uretprobe_kind };
+FIXTURE_VARIANT_ADD(refused, tracepoint) { .kind = &tracepoint_kind, .nr_args = 2 };
 
 FIXTURE_VARIANT_ADD(refused, enabled_tracepoint) {
-	.kind = &tracepoint_kind,
-	.nr_args = 2,
-	.enabled = true,
+	.kind = &tracepoint_kind, .nr_args = 2, .enabled = true,
 };
 
-FIXTURE_VARIANT_ADD(refused, sys_enter) {
-	.kind = &sys_enter_kind,
-	.nr_args = 1,
-};
-
-FIXTURE_VARIANT_ADD(refused, sys_exit) {
-	.kind = &sys_exit_kind,
-	.nr_args = 1,
-	.enabled = true,
-};
+FIXTURE_VARIANT_ADD(refused, sys_enter) { .kind = &sys_enter_kind, .nr_args = 1 };
+FIXTURE_VARIANT_ADD(refused, sys_exit) { .kind = &sys_exit_kind, .nr_args = 1, .enabled = true };
 
 FIXTURE_SETUP(refused)
 {
@@ -323,13 +296,8 @@ FIXTURE_VARIANT(purpose) {
 	const struct kind *kind;
 };
 
-FIXTURE_VARIANT_ADD(purpose, kprobe) {
-	.kind = &kprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(purpose, uprobe) {
-	.kind = &uprobe_kind,
-};
+FIXTURE_VARIANT_ADD(purpose, kprobe) { .kind = &kprobe_kind };
+FIXTURE_VARIANT_ADD(purpose, uprobe) { .kind = &uprobe_kind };
 
 FIXTURE_SETUP(purpose)
 {

@@ -4,7 +4,7 @@
 #include "error_log.h"
 #include "uprobe.h"
 #include "filter.h"
-#include "sample_module.h"
+#include "module.h"
 
 /* Slots of the area */
 enum { HITS, VERDICT };
@@ -20,17 +20,9 @@ FIXTURE_VARIANT(event) {
 	const struct kind *kind;
 };
 
-FIXTURE_VARIANT_ADD(event, kprobe) {
-	.kind = &kprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(event, kretprobe) {
-	.kind = &kretprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(event, uprobe) {
-	.kind = &uprobe_kind,
-};
+FIXTURE_VARIANT_ADD(event, kprobe) { .kind = &kprobe_kind };
+FIXTURE_VARIANT_ADD(event, kretprobe) { .kind = &kretprobe_kind };
+FIXTURE_VARIANT_ADD(event, uprobe) { .kind = &uprobe_kind };
 
 FIXTURE_SETUP(event)
 {
@@ -39,13 +31,7 @@ FIXTURE_SETUP(event)
 	if (missing)
 		SKIP(return, "%s", missing);
 	self->event = variant->kind->event;
-	ASSERT_EQ(0, kind_create(variant->kind));
-	ASSERT_EQ(0, instance_create(INSTANCE));
-	ASSERT_EQ(0, area_create(&self->area));
-	area_set(&self->area, VERDICT, 1);
-	self->prog = filter_prog(&self->area, HITS, variant->kind->type);
-	ASSERT_LE(0, self->prog);
-	self->fd = filter_attach(INSTANCE, self->event, self->prog);
+	self->fd = filter_create(variant->kind, &self->area, &self->prog);
 	ASSERT_LE(0, self->fd);
 }
 
@@ -187,7 +173,7 @@ FIXTURE_SETUP(module)
 		SKIP(return, "%s", missing);
 	self->path = sample_module();
 	if (!self->path)
-		SKIP(return, "CONFIG_SAMPLE_TRACE_EVENTS=m, " SAMPLE_MODULE_ENV " says where");
+		SKIP(return, NO_SAMPLE_MODULE);
 	sample_unload();
 	ASSERT_EQ(0, load_module(self->path));
 	ASSERT_EQ(0, instance_create(INSTANCE));

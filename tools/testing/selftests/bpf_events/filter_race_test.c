@@ -7,7 +7,7 @@
 #include "uprobe.h"
 #include "filter.h"
 #include "hitter.h"
-#include "sample_module.h"
+#include "module.h"
 
 #define WRITERS 3
 
@@ -22,25 +22,10 @@ FIXTURE_VARIANT(race) {
 	long (*hit)(int arg);
 };
 
-FIXTURE_VARIANT_ADD(race, kprobe) {
-	.kind = &kprobe_kind,
-	.hit = hit_arg,
-};
-
-FIXTURE_VARIANT_ADD(race, kretprobe) {
-	.kind = &kretprobe_kind,
-	.hit = hit_arg,
-};
-
-FIXTURE_VARIANT_ADD(race, uprobe) {
-	.kind = &uprobe_kind,
-	.hit = user_hit_arg,
-};
-
-FIXTURE_VARIANT_ADD(race, sys_enter) {
-	.kind = &sys_enter_kind,
-	.hit = hit_arg,
-};
+FIXTURE_VARIANT_ADD(race, kprobe) { .kind = &kprobe_kind, .hit = hit_arg };
+FIXTURE_VARIANT_ADD(race, kretprobe) { .kind = &kretprobe_kind, .hit = hit_arg };
+FIXTURE_VARIANT_ADD(race, uprobe) { .kind = &uprobe_kind, .hit = user_hit_arg };
+FIXTURE_VARIANT_ADD(race, sys_enter) { .kind = &sys_enter_kind, .hit = hit_arg };
 
 /* All system calls, of which the hitters make one after another */
 static const struct kind raw_syscall_kind = {
@@ -49,15 +34,8 @@ static const struct kind raw_syscall_kind = {
 	.hit = hit,
 };
 
-FIXTURE_VARIANT_ADD(race, tracepoint) {
-	.kind = &raw_syscall_kind,
-	.hit = hit_arg,
-};
-
-FIXTURE_VARIANT_ADD(race, sys_exit) {
-	.kind = &sys_exit_kind,
-	.hit = hit_arg,
-};
+FIXTURE_VARIANT_ADD(race, tracepoint) { .kind = &raw_syscall_kind, .hit = hit_arg };
+FIXTURE_VARIANT_ADD(race, sys_exit) { .kind = &sys_exit_kind, .hit = hit_arg };
 
 FIXTURE_SETUP(race)
 {
@@ -97,9 +75,7 @@ TEST_F_TIMEOUT(race, close_against_hits, 120)
 
 	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
 		fd = attach_numbers(&self->area, variant->kind);
-		ok = fd >= 0 && (n % 2 || hitters_wait_run(&self->hitters));
-		close(fd);
-		ok &= hitters_check_gone(&self->hitters);
+		ok = hitters_close(&self->hitters, fd, !(n % 2));
 	}
 	EXPECT_TRUE(ok);
 	EXPECT_LT(1, n);
@@ -322,7 +298,7 @@ FIXTURE_SETUP(module)
 		SKIP(return, "%s", missing);
 	self->path = sample_module();
 	if (!self->path)
-		SKIP(return, "CONFIG_SAMPLE_TRACE_EVENTS=m, " SAMPLE_MODULE_ENV " says where");
+		SKIP(return, NO_SAMPLE_MODULE);
 	sample_unload();
 	ASSERT_EQ(0, instance_create(INSTANCE));
 	ASSERT_EQ(0, area_create(&self->area));

@@ -19,29 +19,12 @@ FIXTURE_VARIANT(together) {
 	const struct kind *kind;
 };
 
-FIXTURE_VARIANT_ADD(together, kprobe) {
-	.kind = &kprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(together, kretprobe) {
-	.kind = &kretprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(together, uprobe) {
-	.kind = &uprobe_kind,
-};
-
-FIXTURE_VARIANT_ADD(together, tracepoint) {
-	.kind = &tracepoint_kind,
-};
-
-FIXTURE_VARIANT_ADD(together, sys_enter) {
-	.kind = &sys_enter_kind,
-};
-
-FIXTURE_VARIANT_ADD(together, sys_exit) {
-	.kind = &sys_exit_kind,
-};
+FIXTURE_VARIANT_ADD(together, kprobe) { .kind = &kprobe_kind };
+FIXTURE_VARIANT_ADD(together, kretprobe) { .kind = &kretprobe_kind };
+FIXTURE_VARIANT_ADD(together, uprobe) { .kind = &uprobe_kind };
+FIXTURE_VARIANT_ADD(together, tracepoint) { .kind = &tracepoint_kind };
+FIXTURE_VARIANT_ADD(together, sys_enter) { .kind = &sys_enter_kind };
+FIXTURE_VARIANT_ADD(together, sys_exit) { .kind = &sys_exit_kind };
 
 FIXTURE_SETUP(together)
 {
@@ -50,13 +33,7 @@ FIXTURE_SETUP(together)
 	if (missing)
 		SKIP(return, "%s", missing);
 	self->event = variant->kind->event;
-	ASSERT_EQ(0, kind_create(variant->kind));
-	ASSERT_EQ(0, instance_create(INSTANCE));
-	ASSERT_EQ(0, area_create(&self->area));
-	area_set(&self->area, VERDICT, 1);
-	self->prog = filter_prog(&self->area, HITS, variant->kind->type);
-	ASSERT_LE(0, self->prog);
-	self->fd = filter_attach(INSTANCE, self->event, self->prog);
+	self->fd = filter_create(variant->kind, &self->area, &self->prog);
 	ASSERT_LE(0, self->fd);
 }
 

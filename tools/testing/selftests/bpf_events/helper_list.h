@@ -3,6 +3,8 @@
 #ifndef BPF_EVENTS_HELPER_LIST_H
 #define BPF_EVENTS_HELPER_LIST_H
 
+#include <linux/bpf.h>
+
 enum {
 	YES = 1,
 	SLEEPABLE = 2,	/* programs that may sleep may call it */

@@ -2,6 +2,7 @@
 /* The helpers that tell time, task and CPU, and those that print */
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 #include "common.h"
 #include "call.h"
@@ -342,10 +343,10 @@ TEST_F(print, trace_printk)
 	EXPECT_TRUE(printed("bpf_trace_printk: ok 1\n"));
 }
 
-TEST_F(print, trace_vprintk)
+/* Prints the format in BUF with @bytes of the arguments 1 to 5, more than trace_printk takes */
+static int attach_vprintk(struct rig *rig, int bytes)
 {
 	struct bpf_insn body[] = {
-		/* Five arguments, more than trace_printk takes */
 		BPF_ST_MEM(BPF_DW, BPF_REG_10, -40, 1),
 		BPF_ST_MEM(BPF_DW, BPF_REG_10, -32, 2),
 		BPF_ST_MEM(BPF_DW, BPF_REG_10, -24, 3),
@@ -356,12 +357,18 @@ TEST_F(print, trace_vprintk)
 		BPF_MOV64_IMM(BPF_REG_2, 32),
 		BPF_MOV64_REG(BPF_REG_3, BPF_REG_10),
 		BPF_ALU64_IMM(BPF_ADD, BPF_REG_3, -40),
-		BPF_MOV64_IMM(BPF_REG_4, 40),
+		BPF_MOV64_IMM(BPF_REG_4, bytes),
 		BPF_EMIT_CALL(BPF_FUNC_trace_vprintk),
 	};
+
+	return attach_body(rig, body, ARRAY_SIZE(body));
+}
+
+TEST_F(print, trace_vprintk)
+{
 	char *fmt = (char *)&self->rig.area.slot[BUF];
 
-	ASSERT_LE(0, attach_body(&self->rig, body, ARRAY_SIZE(body)));
+	ASSERT_LE(0, attach_vprintk(&self->rig, 40));
 	snprintf(fmt, 32, "%s", "bpfev %d %d %d %d %d");
 	EXPECT_EQ(strlen("bpfev 1 2 3 4 5"), result(&self->rig));
 	EXPECT_TRUE(printed("bpf_trace_vprintk: bpfev 1 2 3 4 5\n") ||
@@ -374,21 +381,10 @@ TEST_F(print, trace_vprintk)
 
 TEST_F(print, trace_vprintk_half_an_argument)
 {
-	struct bpf_insn body[] = {
-		BPF_ST_MEM(BPF_DW, BPF_REG_10, -16, 1),
-		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 2),
-		BPF_MOV64_REG(BPF_REG_1, BPF_REG_6),
-		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, 8 * BUF),
-		BPF_MOV64_IMM(BPF_REG_2, 8),
-		BPF_MOV64_REG(BPF_REG_3, BPF_REG_10),
-		BPF_ALU64_IMM(BPF_ADD, BPF_REG_3, -16),
-		BPF_MOV64_IMM(BPF_REG_4, 12),
-		BPF_EMIT_CALL(BPF_FUNC_trace_vprintk),
-	};
 	char *fmt = (char *)&self->rig.area.slot[BUF];
 
-	ASSERT_LE(0, attach_body(&self->rig, body, ARRAY_SIZE(body)));
-	snprintf(fmt, 8, "%s", "no %d");
+	ASSERT_LE(0, attach_vprintk(&self->rig, 12));
+	snprintf(fmt, 32, "%s", "no %d");
 	EXPECT_EQ(-EINVAL, (__s64)result(&self->rig));
 	EXPECT_FALSE(printed("printk: no"));
 }

@@ -13,6 +13,8 @@
 
 #include <pthread.h>
 
+#include "probe.h"
+
 #define MAX_HITTERS 8
 
 /* A race takes as many milliseconds as BPF_EVENTS_RACE_MS says, or 200, or 1000 */
@@ -271,6 +273,18 @@ static inline bool hitters_check_gone(struct hitters *h)
 			return false;
 	}
 	return true;
+}
+
+/*
+ * Closes what has attached the program, with @wait when it has run.  close() has
+ * returned: the next hit, on whatever CPU, does not run it, or this is false.
+ */
+static inline bool hitters_close(struct hitters *h, int fd, bool wait)
+{
+	bool ok = fd >= 0 && (!wait || hitters_wait_run(h));
+
+	close(fd);
+	return hitters_check_gone(h) && ok;
 }
 
 /*

@@ -6,9 +6,7 @@
 #include "common.h"
 #include "error_log.h"
 #include "multi.h"
-
-#define MOST 1048576
-#define UNREADABLE 8
+#include "multi_error.h"
 
 FIXTURE(error) {
 	struct area area;
@@ -81,14 +79,9 @@ TEST_F(error, none)
 
 TEST_F(error, unknown_flags)
 {
-	const __u32 flags[] = { 2, 3, 1U << 31, ~0U };
 	union bpf_attr attr = self->attr;
-	int i;
 
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
-		attr.link_create.kprobe_multi.flags = flags[i];
-		EXPECT_EQ(-EINVAL, multi_try(&attr));
-	}
+	expect_flags_refused(_metadata, multi_try, &attr, &attr.link_create.kprobe_multi.flags);
 	attr = self->attr;
 	attr.link_create.flags = 1;
 	EXPECT_EQ(-EINVAL, multi_try(&attr));
@@ -101,21 +94,9 @@ TEST_F(error, program_of_another_attach_type)
 		0, BPF_TRACE_FENTRY, BPF_PERF_EVENT, BPF_TRACE_UPROBE_MULTI,
 		variant->other,
 	};
-	union bpf_attr attr;
-	int i;
+	union bpf_attr attr = self->attr;
 
-	for (i = 0; i < ARRAY_SIZE(types); i++) {
-		attr = self->attr;
-		attr.link_create.attach_type = types[i];
-		EXPECT_EQ(-EINVAL, multi_try(&attr));
-
-		attr = self->attr;
-		attr.link_create.prog_fd = prog_load_type(BPF_PROG_TYPE_KPROBE,
-							  types[i], 0);
-		EXPECT_EQ(-EINVAL, multi_try(&attr));
-		close(attr.link_create.prog_fd);
-	}
-	attr = self->attr;
+	expect_types_refused(_metadata, multi_try, &self->attr, types, ARRAY_SIZE(types));
 	attr.link_create.attach_type = __MAX_BPF_ATTACH_TYPE;
 	EXPECT_EQ(-EINVAL, multi_try(&attr));
 	EXPECT_EQ(0, multi_try(&self->attr));
@@ -123,17 +104,7 @@ TEST_F(error, program_of_another_attach_type)
 
 TEST_F(error, no_program_of_the_type)
 {
-	union bpf_attr attr = self->attr;
-
-	attr.link_create.prog_fd = 999;
-	EXPECT_EQ(-EBADF, multi_try(&attr));
-	attr.link_create.prog_fd = self->area.fd;
-	EXPECT_EQ(-EINVAL, multi_try(&attr));
-	attr.link_create.prog_fd = prog_load_type(BPF_PROG_TYPE_SOCKET_FILTER,
-						  0, 0);
-	ASSERT_LE(0, (int)attr.link_create.prog_fd);
-	EXPECT_EQ(-EINVAL, multi_try(&attr));
-	EXPECT_EQ(0, multi_try(&self->attr));
+	expect_programs_refused(_metadata, multi_try, &self->attr, self->area.fd);
 }
 
 TEST_F(error, sleepable_program)
@@ -165,12 +136,7 @@ TEST_F(error, count)
 {
 	union bpf_attr attr = self->attr;
 
-	attr.link_create.kprobe_multi.cnt = 0;
-	EXPECT_EQ(-EINVAL, multi_try(&attr));
-	attr.link_create.kprobe_multi.cnt = MOST + 1;
-	EXPECT_EQ(-E2BIG, multi_try(&attr));
-	attr.link_create.kprobe_multi.cnt = ~0U;
-	EXPECT_EQ(-E2BIG, multi_try(&attr));
+	expect_counts_refused(_metadata, multi_try, &attr, &attr.link_create.kprobe_multi.cnt);
 
 	/* So many would do, but they are not there */
 	attr.link_create.kprobe_multi.cnt = MOST;
@@ -212,31 +178,9 @@ TEST_F(error, unreadable_memory)
 	EXPECT_EQ(0, multi_try(&self->attr));
 }
 
-/* Whoever has the program may link it: loading it is what takes capabilities */
 TEST_F(error, without_capabilities)
 {
-	const __u64 few[] = { 0, CAP(BPF), CAP(PERFMON) };
-	struct bpf_insn insns[] = {
-		BPF_MOV64_IMM(BPF_REG_0, 0),
-		BPF_EXIT_INSN(),
-	};
-	union bpf_attr attr;
-	pid_t child;
-	int i;
-
-	prog_attr(&attr, insns, ARRAY_SIZE(insns));
-	attr.expected_attach_type = variant->attach;
-	for (i = 0; i < ARRAY_SIZE(few); i++) {
-		child = fork();
-		ASSERT_LE(0, child);
-		if (!child) {
-			if (drop_caps(few[i]) ||
-			    sys_bpf(BPF_PROG_LOAD, &attr) != -EPERM)
-				_exit(1);
-			_exit(multi_try(&self->attr) ? 2 : 0);
-		}
-		EXPECT_EQ(0, child_status(child));
-	}
+	expect_no_caps_needed(_metadata, multi_try, &self->attr);
 }
 
 TEST_HARNESS_MAIN

@@ -5,7 +5,7 @@
  */
 #include "common.h"
 #include "hitter.h"
-#include "kfunc.h"
+#include "types.h"
 #include "multi.h"
 
 #define IS_RETURN "bpf_session_is_return"

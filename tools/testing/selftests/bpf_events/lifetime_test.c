@@ -232,9 +232,7 @@ TEST_F_TIMEOUT(lifetime, nothing_runs_after_close, 120)
 		prog = number_prog(&self->area);
 		fd = attach(&self->probe, prog);
 		close(prog);
-		ok = fd >= 0 && hitters_wait_run(&hitters);
-		close(fd);
-		ok &= hitters_check_gone(&hitters);
+		ok = hitters_close(&hitters, fd, true);
 	}
 	EXPECT_TRUE(ok);
 	hitters_stop(&hitters);

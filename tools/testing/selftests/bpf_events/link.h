@@ -4,7 +4,10 @@
 #define BPF_EVENTS_LINK_H
 
 #include <linux/magic.h>
+#include <sys/mount.h>
 #include <sys/statfs.h>
+
+#include "probe.h"
 
 #define BPFFS "/sys/fs/bpf"
 

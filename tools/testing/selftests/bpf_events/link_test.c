@@ -250,9 +250,7 @@ TEST_F_TIMEOUT(link, nothing_runs_after_close, 120)
 		prog = number_prog(&self->area);
 		link = perf_link(self->perf, prog);
 		close(prog);
-		ok = link >= 0 && hitters_wait_run(&hitters);
-		close(link);
-		ok &= hitters_check_gone(&hitters);
+		ok = hitters_close(&hitters, link, true);
 	}
 	EXPECT_TRUE(ok);
 	hitters_stop(&hitters);

@@ -5,7 +5,7 @@
  * machine of its own.
  */
 #include "common.h"
-#include "kfunc.h"
+#include "types.h"
 
 #define LOCKDOWN "/sys/kernel/security/lockdown"
 

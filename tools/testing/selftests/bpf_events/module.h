@@ -1,10 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A module that comes and goes: a file of test_udelay calls into it */
+/* Modules that come and go: those in test_modules/, and some of the kernel's own */
 #ifndef BPF_EVENTS_MODULE_H
 #define BPF_EVENTS_MODULE_H
 
-#include "test_module.h"
+#include "prepare.h"
 
+static inline int load_module(const char *path)
+{
+	int err, fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	err = neg_errno(syscall(__NR_finit_module, fd, "", 0));
+	close(fd);
+	return err;
+}
+
+static inline int unload_module(const char *name)
+{
+	return neg_errno(syscall(__NR_delete_module, name, O_NONBLOCK));
+}
+
+/* The file of one in test_modules/, or NULL */
+static inline const char *test_module(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "test_modules/%s.ko", name);
+	if (access(path, R_OK))
+		snprintf(path, sizeof(path), "/lib/modules/%s.ko", name);
+	return access(path, R_OK) ? NULL : path;
+}
+
+/* A file of test_udelay calls into it */
 #define MODULE_ENV "BPF_EVENTS_TEST_MODULE"
 #define MODULE "test_udelay"
 #define MODULE_FILE DEBUGFS "/udelay_test"
@@ -30,6 +58,69 @@ static inline const char *module_prepare(const char **path)
 		return MODULE_ENV " is not set, CONFIG_TEST_UDELAY=m makes the file";
 	module_unload();
 	return missing;
+}
+
+/* The module whose events are hit about once a second each */
+#define SAMPLE_MODULE_ENV "BPF_EVENTS_SAMPLE_MODULE"
+#define SAMPLE_MODULE "trace_events_sample"
+#define SAMPLE_EVENT "sample-trace/foo_bar"
+#define NO_SAMPLE_MODULE "CONFIG_SAMPLE_TRACE_EVENTS=m, " SAMPLE_MODULE_ENV " says where"
+
+/* Its file, or NULL */
+static inline const char *sample_module(void)
+{
+	const char *path = getenv(SAMPLE_MODULE_ENV);
+
+	if (!path)
+		path = "/lib/modules/trace-events-sample.ko";
+	return access(path, R_OK) ? NULL : path;
+}
+
+static inline int sample_unload(void)
+{
+	return unload_module(SAMPLE_MODULE);
+}
+
+/* The module that has put a custom event on a tracepoint of the scheduler */
+#define CUSTOM_MODULE_ENV "BPF_EVENTS_CUSTOM_MODULE"
+#define CUSTOM_MODULE "trace_custom_sched"
+#define CUSTOM_EVENT "custom/sched_switch"
+#define NO_CUSTOM_MODULE "CONFIG_SAMPLE_TRACE_CUSTOM_EVENTS=m, " CUSTOM_MODULE_ENV " says where"
+
+/* Its file, or NULL */
+static inline const char *custom_module(void)
+{
+	const char *path = getenv(CUSTOM_MODULE_ENV) ?: "/lib/modules/trace_custom_sched.ko";
+
+	return access(path, R_OK) ? NULL : path;
+}
+
+/* A filter that counts all hits, which are not this process's, and lets none pass */
+static inline int sample_prog(struct area *area, unsigned int slot)
+{
+	struct bpf_insn insns[] = {
+		AREA(BPF_REG_1, area, slot),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
+}
+
+/* 5 s at most */
+static inline bool sample_wait_hit(struct area *area, unsigned int slot)
+{
+	__u64 before = area_get(area, slot);
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		if (area_get(area, slot) != before)
+			return true;
+		sleep_ms(10);
+	}
+	return false;
 }
 
 #endif /* BPF_EVENTS_MODULE_H */

@@ -4,6 +4,7 @@
 #define BPF_EVENTS_MULTI_H
 
 #include "link.h"
+#include "prepare.h"
 
 /* Functions to probe, see FUNC, and the system calls that get there */
 static const struct call {

@@ -10,6 +10,9 @@
 #include <linux/bpf_perf_event.h>
 #include <linux/hw_breakpoint.h>
 
+#include "link.h"
+#include "prepare.h"
+
 #define CTX_REG(reg) offsetof(struct bpf_perf_event_data, regs.reg)
 #define CTX_PERIOD offsetof(struct bpf_perf_event_data, sample_period)
 #define CTX_ADDR offsetof(struct bpf_perf_event_data, addr)

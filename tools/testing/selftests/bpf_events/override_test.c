@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* bpf_override_return() makes a probed function fail, where that is allowed */
 #include <sys/sysmacros.h>
+#include <sys/stat.h>
+
 #include "common.h"
 #include "error_log.h"
 #include "link.h"

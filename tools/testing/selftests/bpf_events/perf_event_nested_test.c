@@ -7,7 +7,7 @@
 #include "link.h"
 #include "uprobe.h"
 #include "overflow.h"
-#include "test_module.h"
+#include "module.h"
 
 #define TEST_MODULE "bpf_events_nested"
 #define TOUCH "/sys/module/" TEST_MODULE "/parameters/touch"

@@ -3,6 +3,11 @@
 #ifndef BPF_EVENTS_PROBE_H
 #define BPF_EVENTS_PROBE_H
 
+#include <asm/ptrace.h>
+#include <sys/ioctl.h>
+
+#include "prog.h"
+
 /* Every event of ours is in this group */
 #define GROUP "bpf_events_test"
 
@@ -151,12 +156,6 @@ static inline int probe_attr(const struct probe *p,
 	attr->kprobe_func = (unsigned long)p->func;
 	attr->probe_offset = p->offset;
 	return 0;
-}
-
-static inline int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu)
-{
-	return neg_errno(syscall(__NR_perf_event_open, attr, pid, cpu, -1,
-				 PERF_FLAG_FD_CLOEXEC));
 }
 
 static inline int probe_open(const struct probe *p)

@@ -3,15 +3,13 @@
 #ifndef BPF_EVENTS_PROG_H
 #define BPF_EVENTS_PROG_H
 
+#include <sys/utsname.h>
+
 #include "linux/filter.h"
+#include "sys.h"
 
 /* Every program and map of ours has this name */
 #define BPF_NAME "bpfev"
-
-static inline int sys_bpf(int cmd, union bpf_attr *attr)
-{
-	return neg_errno(syscall(__NR_bpf, cmd, attr, sizeof(*attr)));
-}
 
 static inline __u32 kern_version(void)
 {

@@ -99,10 +99,8 @@ TEST_F_TIMEOUT(race, link_and_close_against_hits, 120)
 	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
 		prog = number_prog_as(&self->area, variant->attach, 0);
 		link = link_all(&self->funcs, prog);
-		ok = link >= 0 && (n % 2 || hitters_wait_run(&self->hitters));
 		close(prog);
-		close(link);
-		ok &= hitters_check_gone(&self->hitters);
+		ok = hitters_close(&self->hitters, link, !(n % 2));
 	}
 	EXPECT_TRUE(ok);
 	EXPECT_LT(1, n);
@@ -142,9 +140,7 @@ TEST_F_TIMEOUT(race, others_come_and_go, 120)
 	ASSERT_EQ(0, hitters_start_with(&self->hitters, &self->area, 0, hit_any));
 	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
 		link = link_all(&self->funcs, other);
-		ok = link >= 0 && hitters_wait_run(&self->hitters);
-		close(link);
-		ok &= hitters_check_gone(&self->hitters);
+		ok = hitters_close(&self->hitters, link, true);
 	}
 	hitters_stop(&self->hitters);
 	EXPECT_TRUE(ok);

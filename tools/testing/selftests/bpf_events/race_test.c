@@ -90,10 +90,8 @@ TEST_F_TIMEOUT(race, attach_and_close_against_hits, 120)
 	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
 		prog = number_prog(&self->area);
 		fd = attach(&self->probe, prog);
-		ok = fd >= 0 && (n % 2 || hitters_wait_run(&self->hitters));
 		close(prog);
-		close(fd);
-		ok &= hitters_check_gone(&self->hitters);
+		ok = hitters_close(&self->hitters, fd, !(n % 2));
 	}
 	EXPECT_TRUE(ok);
 	EXPECT_LT(1, n);
@@ -137,9 +135,7 @@ TEST_F_TIMEOUT(race, close_against_slow_programs, 120)
 		next = number_prog(&self->area);
 		fd = attach(&self->probe, next);
 		close(next);
-		ok &= fd >= 0 && (n % 2 || hitters_wait_run(&self->hitters));
-		close(fd);
-		ok &= hitters_check_gone(&self->hitters);
+		ok &= hitters_close(&self->hitters, fd, !(n % 2));
 	}
 	EXPECT_TRUE(ok);
 	hitters_stop(&self->hitters);
@@ -154,12 +150,9 @@ TEST_F_TIMEOUT(race, close_of_a_jump, 120)
 	ASSERT_EQ(0, start(self, 0));
 	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
 		fd = attach(&self->probe, number_prog(&self->area));
-		ok = fd >= 0;
 		if (variant->body)
 			wait_optimized(BODY_FUNC);
-		ok &= hitters_wait_run(&self->hitters);
-		close(fd);
-		ok &= hitters_check_gone(&self->hitters);
+		ok = hitters_close(&self->hitters, fd, true);
 	}
 	EXPECT_TRUE(ok);
 	hitters_stop(&self->hitters);

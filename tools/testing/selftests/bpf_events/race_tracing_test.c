@@ -10,7 +10,7 @@
 #include "tracing.h"
 #include "uprobe.h"
 #include "filter.h"
-#include "sample_module.h"
+#include "module.h"
 
 FIXTURE(race_tracing) {
 	struct area area;
@@ -80,9 +80,7 @@ TEST_F_TIMEOUT(race_tracing, attach_and_close_against_hits, 120)
 	for (n = 0; ok && (n < 2 || now_ns() < end); n++) {
 		fd = race_attach(variant, number_prog_load(&self->area, variant->type,
 							   variant->attach, self->btf_id, 0));
-		ok = fd >= 0 && (n % 2 || hitters_wait_run(&self->hitters));
-		close(fd);
-		ok &= hitters_check_gone(&self->hitters);
+		ok = hitters_close(&self->hitters, fd, !(n % 2));
 	}
 	EXPECT_TRUE(ok);
 	EXPECT_LT(1, n);

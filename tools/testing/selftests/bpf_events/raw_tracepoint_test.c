@@ -8,7 +8,7 @@
 #include "raw_tp.h"
 #include "uprobe.h"
 #include "filter.h"
-#include "sample_module.h"
+#include "module.h"
 
 #define RENAME "task_rename"
 #define COOKIE 0x1122334455667788ULL

@@ -5,7 +5,7 @@
  */
 #include "common.h"
 #include "raw_tp.h"
-#include "test_module.h"
+#include "module.h"
 
 #define TEST_MODULE "bpf_events_writable"
 #define TEST_HIT "/sys/module/" TEST_MODULE "/parameters/hit"

@@ -3,6 +3,8 @@
 #ifndef BPF_EVENTS_RING_H
 #define BPF_EVENTS_RING_H
 
+#include "sys.h"
+
 #define RING_PAGES 8
 
 struct ring {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The helper that prints what a pointer points to, by its type */
 #include "common.h"
-#include "kfunc.h"
+#include "types.h"
 #include "call.h"
 
 /* More slots; ARG is the id of the type */

@@ -3,6 +3,8 @@
 #ifndef BPF_EVENTS_TARGET_H
 #define BPF_EVENTS_TARGET_H
 
+#include "sys.h"
+
 #define MAX_ADDRS 16
 #define MAX_NAMES 100000
 

@@ -3,6 +3,8 @@
  * The helpers that are about the current task: its memory, its stack, its ids
  * in a namespace and the branches it took
  */
+#include <sys/stat.h>
+
 #include "common.h"
 #include "call.h"
 #include "uprobe.h"

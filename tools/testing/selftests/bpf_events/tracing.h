@@ -4,7 +4,8 @@
 #define BPF_EVENTS_TRACING_H
 
 #include "body.h"
-#include "kfunc.h"
+#include "types.h"
+#include "prepare.h"
 
 /* The function, tracepoint or iterator that @attach knows by this name */
 static inline int target_id(enum bpf_attach_type attach, const char *name)

@@ -1,9 +1,131 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Types that tests load for their maps and programs */
+/*
+ * Types: those of the kernel, where kfuncs are found by name, and those that
+ * tests load for their maps and programs
+ */
 #ifndef BPF_EVENTS_TYPES_H
 #define BPF_EVENTS_TYPES_H
 
 #include <linux/btf.h>
+
+#include "prog.h"
+
+#define VMLINUX_BTF "/sys/kernel/btf/vmlinux"
+
+/* How much follows the struct btf_type, or -1 */
+static inline int btf_more(const struct btf_type *type)
+{
+	unsigned int n = BTF_INFO_VLEN(type->info);
+
+	switch (BTF_INFO_KIND(type->info)) {
+	case BTF_KIND_INT:
+	case BTF_KIND_VAR:
+	case BTF_KIND_DECL_TAG:
+		return 4;
+	case BTF_KIND_ARRAY:
+		return sizeof(struct btf_array);
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+		return n * sizeof(struct btf_member);
+	case BTF_KIND_ENUM:
+		return n * sizeof(struct btf_enum);
+	case BTF_KIND_ENUM64:
+		return n * sizeof(struct btf_enum64);
+	case BTF_KIND_FUNC_PROTO:
+		return n * sizeof(struct btf_param);
+	case BTF_KIND_DATASEC:
+		return n * sizeof(struct btf_var_secinfo);
+	case BTF_KIND_PTR:
+	case BTF_KIND_FWD:
+	case BTF_KIND_TYPEDEF:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_CONST:
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_FUNC:
+	case BTF_KIND_FLOAT:
+	case BTF_KIND_TYPE_TAG:
+		return 0;
+	}
+	return -1;
+}
+
+static inline const struct btf_type *btf_find_type(const char *btf, int kind,
+						   const char *name, int *id)
+{
+	const struct btf_header *head = (const void *)btf;
+	const char *at = btf + head->hdr_len + head->type_off;
+	const char *end = at + head->type_len;
+	const char *strings = btf + head->hdr_len + head->str_off;
+	int more;
+
+	for (*id = 1; at < end; (*id)++) {
+		const struct btf_type *type = (const void *)at;
+
+		if (BTF_INFO_KIND(type->info) == kind &&
+		    !strcmp(strings + type->name_off, name))
+			return type;
+		more = btf_more(type);
+		if (more < 0)
+			break;
+		at += sizeof(*type) + more;
+	}
+	return NULL;
+}
+
+static struct kept *kept_btf;
+
+__attribute__((constructor)) static void kept_btf_create(void)
+{
+	kept_btf = kept_create();
+}
+
+/* The kernel's types; NULL if they cannot be read */
+static inline const char *vmlinux_btf(void)
+{
+	return kept_read(kept_btf, VMLINUX_BTF, NULL);
+}
+
+/* The id of a type of the kernel, BTF_KIND_something */
+static inline int btf_type_id(int kind, const char *name)
+{
+	const char *btf = vmlinux_btf();
+	int id;
+
+	if (!btf)
+		return -EIO;
+	return btf_find_type(btf, kind, name, &id) ? id : -ENOENT;
+}
+
+static inline int btf_func_id(const char *name)
+{
+	return btf_type_id(BTF_KIND_FUNC, name);
+}
+
+/* Where a member of a struct of the kernel is, in bytes */
+static inline int btf_member(const char *name, const char *member)
+{
+	const char *btf = vmlinux_btf(), *strings;
+	const struct btf_header *head = (const void *)btf;
+	const struct btf_type *type;
+	const struct btf_member *m;
+	int i;
+
+	if (!btf)
+		return -EIO;
+	type = btf_find_type(btf, BTF_KIND_STRUCT, name, &i);
+	if (!type)
+		return -ENOENT;
+	strings = btf + head->hdr_len + head->str_off;
+	m = (const void *)(type + 1);
+	for (i = 0; i < BTF_INFO_VLEN(type->info); i++) {
+		if (!strcmp(strings + m[i].name_off, member))
+			return BTF_MEMBER_BIT_OFFSET(m[i].offset) / 8;
+	}
+	return -ENOENT;
+}
+
+#define CALL_KFUNC(id) \
+	BPF_RAW_INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, id)
 
 /* What maps have in them, and functions of programs */
 enum { TYPE_INT = 1, TYPE_LONG, TYPE_PROTO, TYPE_PROG, TYPE_CALLBACK };

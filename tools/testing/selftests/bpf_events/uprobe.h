@@ -3,6 +3,8 @@
 #ifndef BPF_EVENTS_UPROBE_H
 #define BPF_EVENTS_UPROBE_H
 
+#include "prepare.h"
+
 #define SELF "/proc/self/exe"
 
 /*

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Uprobes that cannot be, and programs that do not go onto one */
+#include <sys/stat.h>
+
 #include "common.h"
 #include "error_log.h"
 #include "link.h"

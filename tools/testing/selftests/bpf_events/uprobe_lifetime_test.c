@@ -147,9 +147,7 @@ TEST_F_TIMEOUT(lifetime, nothing_runs_after_close, 120)
 		prog = number_prog_flags(&self->area, i & 1 ? BPF_F_SLEEPABLE : 0);
 		fd = attach_by(&self->probe, variant->link, prog);
 		close(prog);
-		ok = fd >= 0 && hitters_wait_run(&hitters);
-		close(fd);
-		ok &= hitters_check_gone(&hitters);
+		ok = hitters_close(&hitters, fd, true);
 	}
 	EXPECT_TRUE(ok);
 	hitters_stop(&hitters);

@@ -282,9 +282,7 @@ TEST_F_TIMEOUT(umulti, nothing_runs_after_close, 120)
 		prog = number_prog_as(&self->area, BPF_TRACE_UPROBE_MULTI, 0);
 		link = umulti_link(&self->multi, prog);
 		close(prog);
-		ok = link >= 0 && hitters_wait_run(&hitters);
-		close(link);
-		ok &= hitters_check_gone(&hitters);
+		ok = hitters_close(&hitters, link, true);
 	}
 	EXPECT_TRUE(ok);
 	hitters_stop(&hitters);

@@ -4,6 +4,7 @@
 #define BPF_EVENTS_WAYS_H
 
 #include "filter.h"
+#include "link.h"
 #include "multi.h"
 #include "raw_tp.h"
 #include "tracing.h"
