@@ -4,6 +4,7 @@
 # for the name of a task in a trace: of one that is gone, the kernel may not have it any more.  "..." can be anything.
 session() {
 	local line regex
+	rm -f /tmp/keys
 	mkfifo /tmp/keys
 	start sh -c 'exec script -qfc "exec bash --norc --noprofile -i" /dev/null </tmp/keys'
 	exec 3>/tmp/keys
@@ -27,7 +28,11 @@ filter() { # the program in bpf-filter.rst, and what to do with it, where there 
 	[[ $(uname -r) != *-stock* ]] || return 0
 	cd "$DIR/readme/filter" || return
 	session session
-	[[ ! -e /sys/fs/bpf/eighth ]]
+	for _ in {1..50}; do # it is being typed
+		[[ -e /sys/fs/bpf/eighth ]] || return 0
+		sleep 0.1
+	done
+	return 1
 }
 make_shell() { # make shell CMD=: as in README.md
 	bash -c "$(<"$DIR/readme/command")" >"$out" 2>&1
