@@ -124,20 +124,6 @@ FIXTURE_VARIANT_ADD(leave, clock) {
 		    .hit = spin },
 };
 
-/* Counts in slot RUNS, and turns everything down */
-static int refuse_prog(struct area *area, enum bpf_prog_type type)
-{
-	struct bpf_insn insns[] = {
-		AREA(BPF_REG_1, area, RUNS),
-		BPF_MOV64_IMM(BPF_REG_0, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
-		BPF_MOV64_IMM(BPF_REG_0, 0),
-		BPF_EXIT_INSN(),
-	};
-
-	return prog_load_of(type, insns, ARRAY_SIZE(insns));
-}
-
 static int source_attr(const struct source *source, const struct probe *probe,
 		       struct perf_event_attr *attr)
 {
@@ -201,7 +187,7 @@ FIXTURE_SETUP(leave)
 
 	stage->sink = sink_open(&stage->ring);
 	ASSERT_LE(0, stage->sink);
-	stage->prog = refuse_prog(&stage->area, source->prog);
+	stage->prog = count_prog_of(source->prog, 0, &stage->area, RUNS, 0);
 	ASSERT_LE(0, stage->prog);
 	ASSERT_EQ(0, hitters_start_with(&stage->hitters, &stage->area, 0, source->hit));
 	pin(1);
@@ -482,7 +468,7 @@ FIXTURE_SETUP(watched)
 	fault_page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_EQ(0, area_create(&w->area));
-	w->prog = refuse_prog(&w->area, BPF_PROG_TYPE_PERF_EVENT);
+	w->prog = count_prog_of(BPF_PROG_TYPE_PERF_EVENT, 0, &w->area, RUNS, 0);
 	ASSERT_LE(0, w->prog);
 	pin(1);
 }

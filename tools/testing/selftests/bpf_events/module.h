@@ -98,15 +98,7 @@ static inline const char *custom_module(void)
 /* A filter that counts all hits, which are not this process's, and lets none pass */
 static inline int sample_prog(struct area *area, unsigned int slot)
 {
-	struct bpf_insn insns[] = {
-		AREA(BPF_REG_1, area, slot),
-		BPF_MOV64_IMM(BPF_REG_0, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
-		BPF_MOV64_IMM(BPF_REG_0, 0),
-		BPF_EXIT_INSN(),
-	};
-
-	return prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
+	return count_prog_of(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, area, slot, 0);
 }
 
 /* 5 s at most */

@@ -182,9 +182,9 @@ static inline void area_set(struct area *area, unsigned int n, __u64 val)
 	__atomic_store_n(&area->slot[n], val, __ATOMIC_SEQ_CST);
 }
 
-/* A program that adds one to a slot and returns @ret */
-static inline int count_prog_as(struct area *area, unsigned int slot, int ret,
-				enum bpf_attach_type attach)
+/* A program of @type that adds one to a slot and returns @ret */
+static inline int count_prog_of(enum bpf_prog_type type, enum bpf_attach_type attach,
+				struct area *area, unsigned int slot, int ret)
 {
 	struct bpf_insn insns[] = {
 		AREA(BPF_REG_1, area, slot),
@@ -193,8 +193,18 @@ static inline int count_prog_as(struct area *area, unsigned int slot, int ret,
 		BPF_MOV64_IMM(BPF_REG_0, ret),
 		BPF_EXIT_INSN(),
 	};
+	union bpf_attr attr;
 
-	return prog_load_as(insns, ARRAY_SIZE(insns), attach, 0);
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	attr.prog_type = type;
+	attr.expected_attach_type = attach;
+	return prog_load_attr(&attr);
+}
+
+static inline int count_prog_as(struct area *area, unsigned int slot, int ret,
+				enum bpf_attach_type attach)
+{
+	return count_prog_of(BPF_PROG_TYPE_KPROBE, attach, area, slot, ret);
 }
 
 static inline int count_prog(struct area *area, unsigned int slot, int ret)

@@ -86,21 +86,10 @@ static int print_prog(struct area *area, enum bpf_prog_type type)
 	return body_load(&attr, area, body, ARRAY_SIZE(body));
 }
 
-static int tp_count_prog(struct area *area, unsigned int slot)
-{
-	struct bpf_insn insns[] = {
-		AREA(BPF_REG_1, area, slot),
-		BPF_MOV64_IMM(BPF_REG_0, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
-		BPF_EXIT_INSN(),
-	};
-
-	return prog_load_of(BPF_PROG_TYPE_TRACEPOINT, insns, ARRAY_SIZE(insns));
-}
-
 TEST_F(nested, is_counted)
 {
-	int inner = tp_count_prog(&self->area, 1), fd, i, perf, outer, runs = 5;
+	int inner = count_prog_of(BPF_PROG_TYPE_TRACEPOINT, 0, &self->area, 1, 1);
+	int fd, i, perf, outer, runs = 5;
 	struct probe probe;
 
 	ASSERT_LE(0, inner);
@@ -129,7 +118,7 @@ TEST_F(nested, is_counted)
 /* Programs that are paused miss nothing */
 TEST_F(nested, paused)
 {
-	int perf, inner = tp_count_prog(&self->area, 1);
+	int perf, inner = count_prog_of(BPF_PROG_TYPE_TRACEPOINT, 0, &self->area, 1, 1);
 	struct probe probe;
 
 	ASSERT_EQ(0, perf_set_bpf(self->perf, inner));
