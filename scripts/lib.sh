@@ -1,6 +1,17 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # what is set here is used by those who source it, and the other way round
 # Sourced by every script here: paths, the environment of compiler and git, and how a step is shown.
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+# The kernel's makefiles refuse a path with a space or a colon, and QEMU's options end at a comma.  Such a checkout is worked on
+# where it is mounted as well, which the script and what it starts see, and nobody else.
+if [[ $top = *[^[:alnum:]/._+@-]* ]]; then
+	((EUID == 0)) || { echo "root is needed where the path of the checkout has more than letters, digits and /._+@-: $top" >&2 && exit 4; }
+	mounted=/run/bpf-events-$(sha256sum <<<"$top" | cut -c-8)
+	script=$(realpath "$0")
+	mkdir -p "$mounted"
+	# shellcheck disable=SC2016 # the inner shell's
+	exec unshare -m sh -ec 'mount --bind "$1" "$2"; script=$3; shift 3; exec "$script" "$@"' sh \
+		"$top" "$mounted" "$mounted${script#"$top"}" "$@"
+fi
 build=$top/build
 logs=$build/logs
 scripts=$top/scripts
@@ -40,12 +51,33 @@ step() {
 	if ((rc == 4)); then # the one line that says what is missing
 		cat "$log"
 	elif ((rc)); then
-		printf 'failed after %d s, see %s\n' "$((SECONDS - start))" "$log"
-		grep -E '^(not ok |# console: )' "$log" | head -n 100 || tail -n 20 "$log"
+		printf 'failed after %d s, see %s\n' "$((SECONDS - start))" "${log#"$top/"}"
+		why "$log" 100
 	else
 		printf '%d s\n' "$((SECONDS - start))"
 	fi
 	return "$rc"
+}
+# why LOG LINES: the lines of what a failed step said that matter.
+why() { grep -E '^(not ok |# console: )' "$1" | head -n "$2" || tail -n 20 "$1"; }
+# unless_hung FILE COMMAND...: COMMAND, but ended when FILE, to which it writes what it does, has not grown for 20 minutes: at the
+# lowest priority beside two VMs, one file or the link may take ten.
+unless_hung() {
+	local file=$1 size last='' since=$SECONDS pid
+	shift
+	"$@" &
+	pid=$!
+	while kill -0 "$pid" 2>/dev/null; do
+		sleep 1
+		size=$(stat -c %s "$file" 2>/dev/null || true)
+		[[ $size = "$last" ]] || last=$size since=$SECONDS
+		if ((SECONDS - since >= ${HUNG_AFTER:-1200})); then
+			echo "hung: ${file#"$top/"} has not grown for $((SECONDS - since)) s"
+			kill "$pid" || true
+			break
+		fi
+	done
+	wait "$pid"
 }
 # counted NAME COMMAND...: a step whose lines "ok ..." and "not ok ..." go to build/logs/NAME.log.results; without any, it is one
 # test itself.

@@ -101,7 +101,7 @@ TEST_F(array, all_run_in_the_order_they_came)
 	EXPECT_STREQ("", who_runs(&self->area));
 }
 
-TEST_F_TIMEOUT(array, sixty_four_and_no_more, 120)
+TEST_F(array, sixty_four_and_no_more)
 {
 	int i, extra, fds[MAX_PROGS + 1];
 

@@ -18,4 +18,11 @@
 #include "../kselftest_harness.h"
 #include "prepare.h"
 
+/*
+ * Seconds after which a test counts as hung: more than any needs, also on a debug
+ * kernel in an emulator on a busy machine.
+ */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 300
+
 #endif /* BPF_EVENTS_COMMON_H */

@@ -126,7 +126,7 @@ static bool fail_disarm(void)
 	return happened;
 }
 
-TEST_F_TIMEOUT(failslab, set_bpf, 120)
+TEST_F(failslab, set_bpf)
 {
 	int prog = count_prog(&self->area, 0, 1);
 	int fd, n, err, failed = 0;
@@ -159,7 +159,7 @@ TEST_F_TIMEOUT(failslab, set_bpf, 120)
 }
 
 /* The array of an event that has programs already */
-TEST_F_TIMEOUT(failslab, set_bpf_of_the_next, 120)
+TEST_F(failslab, set_bpf_of_the_next)
 {
 	int prog = count_prog(&self->area, 1, 1), fd, n, err, first;
 	bool happened = true;
@@ -184,7 +184,7 @@ TEST_F_TIMEOUT(failslab, set_bpf_of_the_next, 120)
 }
 
 /* A program must go, memory or not */
-TEST_F_TIMEOUT(failslab, close, 120)
+TEST_F(failslab, close)
 {
 	int prog = count_prog(&self->area, 0, 1);
 	int others[2], fd, i, n;
@@ -212,7 +212,7 @@ TEST_F_TIMEOUT(failslab, close, 120)
 	EXPECT_EQ(variant->flags & PROBE_PMU ? 1 : 2, query_count(others[0]));
 }
 
-TEST_F_TIMEOUT(failslab, open, 120)
+TEST_F(failslab, open)
 {
 	struct perf_event_attr attr;
 	int fd, n, failed = 0;
@@ -236,7 +236,7 @@ TEST_F_TIMEOUT(failslab, open, 120)
 }
 
 /* The entry in error_log is a courtesy: the errno stays what it is */
-TEST_F_TIMEOUT(failslab, error, 120)
+TEST_F(failslab, error)
 {
 	int fd = probe_open(&self->probe), n;
 	bool happened = true;
@@ -362,7 +362,7 @@ static bool is_off(const struct way *way, const struct probe *probe)
 		!strcmp("0", event_text(INSTANCE, event, "enable")));
 }
 
-TEST_F_TIMEOUT(ways, attach, 300)
+TEST_F(ways, attach)
 {
 	unsigned int i, n, failed;
 	const struct way *way;
@@ -405,7 +405,7 @@ static bool needs_memory_to_go(const struct way *way)
 }
 
 /* A program must go, memory or not */
-TEST_F_TIMEOUT(ways, close, 300)
+TEST_F(ways, close)
 {
 	const struct way *way;
 	unsigned int i, n;

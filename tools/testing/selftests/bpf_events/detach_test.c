@@ -106,7 +106,7 @@ FIXTURE_TEARDOWN_PARENT(detach)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-TEST_F_TIMEOUT(detach, counter_stands_still_after_close, 120)
+TEST_F(detach, counter_stands_still_after_close)
 {
 	__u64 end = deadline();
 	int fd, n, ok = 1;
@@ -163,19 +163,19 @@ static bool many_go(const struct detach *how, FIXTURE_DATA(detach) * self, bool 
 	return status == (by_signal ? -SIGKILL : 0) && hitters_check_gone(&self->hitters);
 }
 
-TEST_F_TIMEOUT(detach, many_go_by_exit, 300)
+TEST_F(detach, many_go_by_exit)
 {
 	EXPECT_TRUE(many_go(&variant->how, self, false));
 	hitters_stop(&self->hitters);
 }
 
-TEST_F_TIMEOUT(detach, many_go_by_sigkill, 300)
+TEST_F(detach, many_go_by_sigkill)
 {
 	EXPECT_TRUE(many_go(&variant->how, self, true));
 	hitters_stop(&self->hitters);
 }
 
-TEST_F_TIMEOUT(detach, function_can_be_probed_again_at_once, 120)
+TEST_F(detach, function_can_be_probed_again_at_once)
 {
 	int fd, n, ok = 1;
 
@@ -207,7 +207,7 @@ static __u64 allocated(void)
  * Each attachment is more than a KiB: what remains of a few is not seen, of all
  * it is. With KASAN, which keeps what is freed, this is for kmemleak to say.
  */
-TEST_F_TIMEOUT(detach, memory_comes_back, 300)
+TEST_F(detach, memory_comes_back)
 {
 	unsigned int times = 4 * many(&variant->how), i;
 	__u64 most = ~0ULL;
@@ -248,7 +248,7 @@ FIXTURE_TEARDOWN_PARENT(detach_module)
 	EXPECT_EQ(-ENOENT, module_unload());
 }
 
-TEST_F_TIMEOUT(detach_module, goes_at_once, 120)
+TEST_F(detach_module, goes_at_once)
 {
 	const unsigned int flags[] = { 0, PROBE_RETURN, PROBE_PMU, PROBE_PMU | PROBE_RETURN };
 	int prog = count_prog(&self->area, 0, 0), fd;
@@ -270,7 +270,7 @@ TEST_F_TIMEOUT(detach_module, goes_at_once, 120)
 	}
 }
 
-TEST_F_TIMEOUT(detach_module, goes_at_once_after_multi, 120)
+TEST_F(detach_module, goes_at_once_after_multi)
 {
 	int prog = count_prog_as(&self->area, 0, 0, BPF_TRACE_KPROBE_MULTI), link;
 	unsigned int i;

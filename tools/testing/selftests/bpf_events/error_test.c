@@ -254,7 +254,7 @@ TEST_F(many, same_program_on_the_event)
 	EXPECT_STREQ("1 1", who_runs(&self->e.area));
 }
 
-TEST_F_TIMEOUT(many, sixty_fifth_program, 120)
+TEST_F(many, sixty_fifth_program)
 {
 	int i, fd;
 

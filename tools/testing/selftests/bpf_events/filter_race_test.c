@@ -68,7 +68,7 @@ static int attach_numbers(struct area *area, const struct kind *kind)
 	return fd;
 }
 
-TEST_F_TIMEOUT(race, close_against_hits, 120)
+TEST_F(race, close_against_hits)
 {
 	__u64 end = deadline();
 	int fd, n, ok = 1;
@@ -86,7 +86,7 @@ TEST_F_TIMEOUT(race, close_against_hits, 120)
 }
 
 /* Once a filter is there, nothing is recorded that it has not seen */
-TEST_F_TIMEOUT(race, attach_against_hits, 120)
+TEST_F(race, attach_against_hits)
 {
 	__u64 end = deadline();
 	int fd, n, ok = 1;
@@ -107,7 +107,7 @@ TEST_F_TIMEOUT(race, attach_against_hits, 120)
 }
 
 /* The event stays enabled, so that hits find their way to the filter to the end */
-TEST_F_TIMEOUT(race, removal_by_id_against_hits, 120)
+TEST_F(race, removal_by_id_against_hits)
 {
 	int prog = number_prog_of(&self->area, variant->kind->type);
 	__u64 end = deadline();
@@ -142,7 +142,7 @@ static unsigned int recorded(void)
 }
 
 /* The program turns down what it sees, and sees all there is until the event is off */
-TEST_F_TIMEOUT(race, nothing_is_recorded_unseen, 120)
+TEST_F(race, nothing_is_recorded_unseen)
 {
 	__u64 end = deadline();
 	int fd, n, ok = 1;
@@ -214,7 +214,7 @@ static void others_stop(struct others *o, int n)
 		pthread_join(o->threads[n], NULL);
 }
 
-TEST_F_TIMEOUT(race, writers, 120)
+TEST_F(race, writers)
 {
 	struct others others = { .event = self->event };
 	__u64 end = deadline();
@@ -233,7 +233,7 @@ TEST_F_TIMEOUT(race, writers, 120)
 	EXPECT_EQ(0, all_records(INSTANCE));
 }
 
-TEST_F_TIMEOUT(race, enable_is_toggled, 120)
+TEST_F(race, enable_is_toggled)
 {
 	struct others others = { .event = self->event };
 	__u64 end = deadline();
@@ -264,7 +264,7 @@ TEST_F_TIMEOUT(race, enable_is_toggled, 120)
 }
 
 /* With a filter by id, which goes with its instance */
-TEST_F_TIMEOUT(race, instance_comes_and_goes, 120)
+TEST_F(race, instance_comes_and_goes)
 {
 	int prog = number_prog_of(&self->area, variant->kind->type);
 	__u64 end = deadline();
@@ -317,7 +317,7 @@ static void *unloader(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(module, unloaded_against_hits_and_close, 120)
+TEST_F(module, unloaded_against_hits_and_close)
 {
 	int fd, prog, n, unloaded;
 	__u64 end = deadline();

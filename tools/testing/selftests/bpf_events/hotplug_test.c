@@ -87,7 +87,7 @@ static const char *wrong(FIXTURE_DATA(hotplug) * self, int cpu, bool attached)
 	return "none";
 }
 
-TEST_F_TIMEOUT(hotplug, stays, 120)
+TEST_F(hotplug, stays)
 {
 	ASSERT_EQ(0, attach_all(self));
 	EXPECT_STREQ("none", wrong(self, 1, true));
@@ -101,7 +101,7 @@ TEST_F_TIMEOUT(hotplug, stays, 120)
 	EXPECT_STREQ("none", wrong(self, 1, false));
 }
 
-TEST_F_TIMEOUT(hotplug, comes_while_the_cpu_is_gone, 120)
+TEST_F(hotplug, comes_while_the_cpu_is_gone)
 {
 	ASSERT_EQ(0, cpu1(false));
 	ASSERT_EQ(0, attach_all(self));
@@ -113,7 +113,7 @@ TEST_F_TIMEOUT(hotplug, comes_while_the_cpu_is_gone, 120)
 	EXPECT_STREQ("none", wrong(self, 0, false));
 }
 
-TEST_F_TIMEOUT(hotplug, goes_while_the_cpu_is_gone, 120)
+TEST_F(hotplug, goes_while_the_cpu_is_gone)
 {
 	ASSERT_EQ(0, attach_all(self));
 	EXPECT_STREQ("none", wrong(self, 1, true));
@@ -136,7 +136,7 @@ static void *hit_both(void *stop)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(hotplug, goes_and_comes_against_hits, 120)
+TEST_F(hotplug, goes_and_comes_against_hits)
 {
 	__u64 before[WAYS], end = deadline();
 	pthread_t threads[2];
@@ -242,7 +242,7 @@ FIXTURE_TEARDOWN_PARENT(clock)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-TEST_F_TIMEOUT(clock, goes_with_its_cpu, 120)
+TEST_F(clock, goes_with_its_cpu)
 {
 	__u64 runs;
 	int fd;
@@ -265,7 +265,7 @@ TEST_F_TIMEOUT(clock, goes_with_its_cpu, 120)
 	EXPECT_LT(runs, area_get(&self->area, 0));
 }
 
-TEST_F_TIMEOUT(clock, closed_while_the_cpu_is_gone, 120)
+TEST_F(clock, closed_while_the_cpu_is_gone)
 {
 	EXPECT_TRUE(clock_runs(&self->area));
 	ASSERT_EQ(0, cpu1(false));

@@ -226,7 +226,7 @@ TEST_F(kernel, fork)
  * Nobody returns, and what was set aside for the return is free again: there
  * is enough for those who are dead for less than a grace period
  */
-TEST_F_TIMEOUT(kernel, exit, 120)
+TEST_F(kernel, exit)
 {
 	const int rounds = 6, children = 8;
 	int i, n;

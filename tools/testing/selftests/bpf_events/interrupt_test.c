@@ -165,7 +165,7 @@ static bool context_is_likely(struct area *area, unsigned int slot, int context)
 	return context == NMI || !area_get(area, slot + NMI);
 }
 
-TEST_F_TIMEOUT(interrupt, each_way, 120)
+TEST_F(interrupt, each_way)
 {
 	unsigned int i, slot;
 	int fd, prog;
@@ -222,7 +222,7 @@ TEST_F(interrupt, trace_tells_context)
 }
 
 /* Those at one place take turns; none of them keeps another from running */
-TEST_F_TIMEOUT(interrupt, all_ways_at_once, 120)
+TEST_F(interrupt, all_ways_at_once)
 {
 	int fds[WAYS], progs[WAYS];
 	unsigned int i, slot;

@@ -272,7 +272,7 @@ TEST_F(many, same_program_is_in_error_log)
 	EXPECT_TRUE(logged("LINK_CREATE " GROUP ":event fd %d", self->e.prog));
 }
 
-TEST_F_TIMEOUT(many, sixty_fifth_program, 120)
+TEST_F(many, sixty_fifth_program)
 {
 	int i, link = attach_link(&self->e.probe, self->e.prog, 0);
 

@@ -144,7 +144,7 @@ static bool is_gone(struct hitters *h)
 	return area_get(h->area, RUNS) == runs;
 }
 
-TEST_F_TIMEOUT(race, attach_and_close, 120)
+TEST_F(race, attach_and_close)
 {
 	__u64 end = deadline();
 	int prog, n, ok = 1;
@@ -162,7 +162,7 @@ TEST_F_TIMEOUT(race, attach_and_close, 120)
 	hitters_stop(&self->hitters);
 }
 
-TEST_F_TIMEOUT(race, disable_and_enable, 120)
+TEST_F(race, disable_and_enable)
 {
 	__u64 end = deadline();
 	int n, ok = 1;
@@ -180,7 +180,7 @@ TEST_F_TIMEOUT(race, disable_and_enable, 120)
 }
 
 /* The events stay, and overflow all the time; links come and go */
-TEST_F_TIMEOUT(race, replace, 120)
+TEST_F(race, replace)
 {
 	__u64 end = deadline();
 	int i, prog, n, ok = 1;
@@ -203,7 +203,7 @@ TEST_F_TIMEOUT(race, replace, 120)
 }
 
 /* Children hit, too, and are killed with events of their own */
-TEST_F_TIMEOUT(race, fork_and_kill, 120)
+TEST_F(race, fork_and_kill)
 {
 	__u64 end = deadline();
 	pid_t children[4];
@@ -341,7 +341,7 @@ static void generations(struct area *area, int n)
 	_exit(0);
 }
 
-TEST_F_TIMEOUT(family, fork_against_detach, 120)
+TEST_F(family, fork_against_detach)
 {
 	__u64 end = deadline();
 	pid_t children[6];

@@ -90,7 +90,7 @@ static long hit_any(int arg)
 	return user_func1(arg) + hit_arg(arg);
 }
 
-TEST_F_TIMEOUT(race, link_and_close_against_hits, 120)
+TEST_F(race, link_and_close_against_hits)
 {
 	__u64 end = deadline();
 	int link, prog, n, ok = 1;
@@ -107,7 +107,7 @@ TEST_F_TIMEOUT(race, link_and_close_against_hits, 120)
 	hitters_stop(&self->hitters);
 }
 
-TEST_F_TIMEOUT(race, close_against_running_programs, 120)
+TEST_F(race, close_against_running_programs)
 {
 	__u64 end = deadline();
 	int link, prog, n, ok = 1;
@@ -127,7 +127,7 @@ TEST_F_TIMEOUT(race, close_against_running_programs, 120)
 }
 
 /* Of those who stay not one hit is lost */
-TEST_F_TIMEOUT(race, others_come_and_go, 120)
+TEST_F(race, others_come_and_go)
 {
 	int i, link, other, n, stay[2], ok = 1;
 	__u64 hits = 0, end = deadline();
@@ -187,7 +187,7 @@ static void *come_and_go(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(race, several_threads_link, 120)
+TEST_F(race, several_threads_link)
 {
 	struct crowd crowd = {
 		.funcs = &self->funcs, .area = &self->area, .end = deadline(),
@@ -215,7 +215,7 @@ static void own_links(const struct funcs *funcs, struct area *area, bool more)
 }
 
 /* Children have links of their own, and exit or are killed without a close() */
-TEST_F_TIMEOUT(race, owners_exit_or_are_killed, 120)
+TEST_F(race, owners_exit_or_are_killed)
 {
 	__u64 end = deadline(), before;
 	pid_t children[4];
@@ -244,7 +244,7 @@ TEST_F_TIMEOUT(race, owners_exit_or_are_killed, 120)
 	EXPECT_EQ(before, area_get(&self->area, 0));
 }
 
-TEST_F_TIMEOUT(race, cpu_goes_and_comes, 120)
+TEST_F(race, cpu_goes_and_comes)
 {
 	__u64 end = deadline(), runs;
 	int prog, link, i, n;
@@ -352,7 +352,7 @@ static int hit_at_last(void)
 	return err;
 }
 
-TEST_F_TIMEOUT(module, comes_and_goes, 120)
+TEST_F(module, comes_and_goes)
 {
 	int link, prog, linked = 0, absent = 0, n;
 	__u64 before, end = deadline();

@@ -81,7 +81,7 @@ static int start(FIXTURE_DATA(race) * self, int n)
 	return hitters_start_with(&self->hitters, &self->area, n, hit_here_and_there);
 }
 
-TEST_F_TIMEOUT(race, attach_and_close_against_hits, 120)
+TEST_F(race, attach_and_close_against_hits)
 {
 	__u64 end = deadline();
 	int fd, prog, n, ok = 1;
@@ -98,7 +98,7 @@ TEST_F_TIMEOUT(race, attach_and_close_against_hits, 120)
 	hitters_stop(&self->hitters);
 }
 
-TEST_F_TIMEOUT(race, close_against_running_programs, 120)
+TEST_F(race, close_against_running_programs)
 {
 	__u64 end = deadline();
 	int fd, prog, n, ok = 1;
@@ -118,7 +118,7 @@ TEST_F_TIMEOUT(race, close_against_running_programs, 120)
 }
 
 /* The wait for those who are in the program is long, and others come meanwhile */
-TEST_F_TIMEOUT(race, close_against_slow_programs, 120)
+TEST_F(race, close_against_slow_programs)
 {
 	__u64 end = deadline();
 	int fd, next, n, ok = 1;
@@ -142,7 +142,7 @@ TEST_F_TIMEOUT(race, close_against_slow_programs, 120)
 }
 
 /* In the body it is a breakpoint that becomes a jump after a while, or never */
-TEST_F_TIMEOUT(race, close_of_a_jump, 120)
+TEST_F(race, close_of_a_jump)
 {
 	__u64 end = deadline();
 	int fd, n, ok = 1;
@@ -158,7 +158,7 @@ TEST_F_TIMEOUT(race, close_of_a_jump, 120)
 	hitters_stop(&self->hitters);
 }
 
-TEST_F_TIMEOUT(race, pause_against_hits, 120)
+TEST_F(race, pause_against_hits)
 {
 	__u64 end = deadline();
 	int fd, n, ok = 1;
@@ -181,7 +181,7 @@ TEST_F_TIMEOUT(race, pause_against_hits, 120)
  * Children attach programs of their own, and exit or are killed without a
  * close().
  */
-TEST_F_TIMEOUT(race, fork_and_exit, 120)
+TEST_F(race, fork_and_exit)
 {
 	__u64 end = deadline();
 	pid_t children[6];
@@ -222,7 +222,7 @@ TEST_F_TIMEOUT(race, fork_and_exit, 120)
 	EXPECT_EQ(0, query_count(fd));
 }
 
-TEST_F_TIMEOUT(race, cpu_goes_and_comes, 120)
+TEST_F(race, cpu_goes_and_comes)
 {
 	__u64 end = deadline(), runs;
 	struct perf_event_attr attr;

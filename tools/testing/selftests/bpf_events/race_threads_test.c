@@ -97,7 +97,7 @@ static void *attach_many(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(threads, attach_many_programs, 120)
+TEST_F(threads, attach_many_programs)
 {
 	struct crowd *c = &self->crowd;
 	__u64 before;
@@ -129,7 +129,7 @@ static void *attach_one_program(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(threads, attach_one_program, 120)
+TEST_F(threads, attach_one_program)
 {
 	struct crowd *c = &self->crowd;
 	int n;
@@ -155,7 +155,7 @@ static void *attach_to_one_fd(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(threads, attach_to_one_fd, 120)
+TEST_F(threads, attach_to_one_fd)
 {
 	struct crowd *c = &self->crowd;
 	int n;
@@ -202,7 +202,7 @@ static void *come_and_go(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(threads, event_comes_and_goes, 120)
+TEST_F(threads, event_comes_and_goes)
 {
 	struct crowd *c = &self->crowd;
 

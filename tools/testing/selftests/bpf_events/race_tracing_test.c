@@ -72,7 +72,7 @@ static int race_attach(const FIXTURE_VARIANT(race_tracing) * variant, int prog)
 	return fd;
 }
 
-TEST_F_TIMEOUT(race_tracing, attach_and_close_against_hits, 120)
+TEST_F(race_tracing, attach_and_close_against_hits)
 {
 	__u64 end = deadline();
 	int fd, n, ok = 1;
@@ -87,7 +87,7 @@ TEST_F_TIMEOUT(race_tracing, attach_and_close_against_hits, 120)
 	hitters_stop(&self->hitters);
 }
 
-TEST_F_TIMEOUT(race_tracing, close_against_running_programs, 120)
+TEST_F(race_tracing, close_against_running_programs)
 {
 	__u64 end = deadline();
 	int fd, n, ok = 1;
@@ -136,7 +136,7 @@ static bool hit_is_seen(struct area *area)
 }
 
 /* One that stays misses nothing when others come and go */
-TEST_F_TIMEOUT(race_tracing, others_come_and_go, 120)
+TEST_F(race_tracing, others_come_and_go)
 {
 	__u64 end = deadline();
 	union bpf_attr attr;
@@ -157,7 +157,7 @@ TEST_F_TIMEOUT(race_tracing, others_come_and_go, 120)
 }
 
 /* Children attach programs of their own, and exit or are killed without a close() */
-TEST_F_TIMEOUT(race_tracing, fork_and_exit, 120)
+TEST_F(race_tracing, fork_and_exit)
 {
 	__u64 end = deadline();
 	pid_t children[4];
@@ -231,7 +231,7 @@ static void *load_and_unload(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(race_module, open_against_load_and_unload, 120)
+TEST_F(race_module, open_against_load_and_unload)
 {
 	int fd, prog = sample_prog(&self->area, 0), opened = 0, absent = 0, other = 0;
 	__u64 end = deadline();

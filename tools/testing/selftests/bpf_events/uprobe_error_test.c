@@ -297,7 +297,7 @@ TEST_F(many, same_program_on_the_event)
 	EXPECT_EQ(1, area_get(&self->r.area, 0));
 }
 
-TEST_F_TIMEOUT(many, sixty_fifth_program, 120)
+TEST_F(many, sixty_fifth_program)
 {
 	int i;
 
