@@ -7,6 +7,7 @@ export CMD
 help:
 	@echo 'make run [SAMPLE=$(SAMPLE)]  from nothing to a booted kernel with a sample: dropmon, tracex1, tracex2, tracex3, tracex4'
 	@echo 'make test                  all tests; the last line is "N passed, N failed"'
+	@echo 'make test TESTS="link_test race_test"  only these programs of the selftests [KERNEL=debug]; [TIMES=10] each so often'
 	@echo 'make shell [CMD=...]       a prompt in the booted kernel (or one command), with bcc, bpftrace, bpftool, strace'
 	@echo 'make bench [PROBES="10 200 1000"]  what events with BPF programs cost, against stock: a table of instructions, a chart;'
 	@echo '                           [PAIR=retpoline|preempt] of kernels with that, [ACCEL=kvm] real time beside it'
@@ -41,7 +42,9 @@ apply:
 	@scripts/apply '$(KDIR)' $(PART)
 check:
 	@scripts/check/check
-test promises tree export clean test-list:
+test:
+	@$(if $(TESTS),scripts/selftests/some $(or $(KERNEL),series),scripts/test)
+promises tree export clean test-list:
 	@scripts/$@
 
 .PHONY: help run shell bench clients mutants own-tests soak apply test promises tree export check clean test-list

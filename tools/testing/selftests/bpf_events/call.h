@@ -76,10 +76,7 @@ static inline __u64 result(struct rig *rig)
 /* Waits for a call by somebody else */
 static inline __s64 wait_result(struct rig *rig)
 {
-	int i;
-
-	for (i = 0; i < 500 && area_get(&rig->area, RET) == NOT_CALLED; i++)
-		sleep_ms(10);
+	wait_until(area_get(&rig->area, RET) != NOT_CALLED);
 	return area_get(&rig->area, RET);
 }
 

@@ -50,16 +50,7 @@ static __u64 asked(struct area *area, const struct kind *kind)
 /* A program is freed a while after the last event has let go of it */
 static bool is_freed(__u32 id)
 {
-	int i, prog;
-
-	for (i = 0; i < 500; i++) {
-		prog = prog_by_id(id);
-		if (prog == -ENOENT)
-			return true;
-		close(prog);
-		sleep_ms(10);
-	}
-	return false;
+	return wait_until(!prog_exists(id));
 }
 
 TEST_F(event, instance_is_removed)

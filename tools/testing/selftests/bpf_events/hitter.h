@@ -242,17 +242,12 @@ static inline int slow_prog(struct area *area)
 	return prog;
 }
 
-/* Waits until the program has run again, 5 s at most */
+/* Waits until the program has run again */
 static inline bool hitters_wait_run(struct hitters *h)
 {
-	__u64 runs = area_get(h->area, RUNS), end = now_ns() + 5000000000ULL;
+	__u64 runs = area_get(h->area, RUNS);
 
-	while (area_get(h->area, RUNS) == runs) {
-		if (now_ns() > end)
-			return false;
-		sched_yield();
-	}
-	return true;
+	return wait_between(area_get(h->area, RUNS) != runs, sched_yield());
 }
 
 /*
@@ -287,34 +282,53 @@ static inline bool hitters_close(struct hitters *h, int fd, bool wait)
 	return hitters_check_gone(h) && ok;
 }
 
-/*
- * A system call that waits, and that nobody else makes.  Of three threads in
- * it, a kretprobe with one instance, as in "r1 func", misses two.
- */
+/* A system call that waits, and that nobody else makes */
 #define WAIT_FUNC SYS_FUNC("rt_sigtimedwait")
 
-static inline void *waiter(void *arg)
-{
-	const struct timespec wait = { .tv_nsec = 300 * 1000 * 1000 };
-	sigset_t none;
+#define MAX_WAITERS 140
 
-	sigemptyset(&none);
-	sigtimedwait(&none, NULL, &wait);
+/* Waits there for SIGUSR1, having said which thread it is */
+static inline void *waiter(void *tid)
+{
+	const struct timespec patience = { .tv_sec = PATIENCE_NS / 1000000000 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	__atomic_store_n((pid_t *)tid, syscall(__NR_gettid), __ATOMIC_SEQ_CST);
+	sigtimedwait(&set, NULL, &patience);
 	return NULL;
 }
 
-static inline int three_waiters(void)
+/*
+ * Has @n calls of WAIT_FUNC under way at once, MAX_WAITERS at most: a kretprobe with
+ * one instance, as in "r1 func", misses all but one of them.
+ */
+static inline int wait_together(int n)
 {
-	pthread_t threads[3];
-	int i;
+	pthread_t threads[MAX_WAITERS];
+	pid_t tids[MAX_WAITERS] = {};
+	bool together = true;
+	sigset_t set;
+	int i, err;
 
-	for (i = 0; i < 3; i++) {
-		if (pthread_create(&threads[i], NULL, waiter, NULL))
-			return -EAGAIN;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	for (i = 0; i < n; i++) {
+		err = pthread_create(&threads[i], NULL, waiter, &tids[i]);
+		if (err)
+			return -err;
 	}
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < n; i++)
+		together &= wait_until(__atomic_load_n(&tids[i], __ATOMIC_SEQ_CST) &&
+				       sleeps(tids[i]));
+	for (i = 0; i < n; i++)
+		pthread_kill(threads[i], SIGUSR1);
+	for (i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
-	return 0;
+	return together ? 0 : -ETIME;
 }
 
 #endif /* BPF_EVENTS_HITTER_H */

@@ -42,10 +42,22 @@ static void wait_tick(void)
 		;
 }
 
-/* All CPUs but this one are asked by NMI where they are, and tell the log */
+/* Who reads this takes the lock of the consoles, and prints what is pending */
+static void print_pending(void)
+{
+	char consoles[256];
+
+	read_file("/proc/consoles", consoles, sizeof(consoles));
+}
+
+/*
+ * All CPUs but this one are asked by NMI where they are, and tell the log.  The
+ * next request raises the console's level for a moment: nothing is left for that.
+ */
 static void cause_nmi(void)
 {
 	write_file("/proc/sysrq-trigger", 0, "l");
+	print_pending();
 }
 
 FIXTURE(interrupt) {
@@ -102,10 +114,7 @@ FIXTURE_SETUP(interrupt)
 
 FIXTURE_TEARDOWN_PARENT(interrupt)
 {
-	char consoles[256];
-
-	/* Who reads this takes the lock of the consoles, and prints what is pending */
-	read_file("/proc/consoles", consoles, sizeof(consoles));
+	print_pending();
 	klogctl(SYSLOG_CONSOLE_LEVEL, NULL, 7);
 	EXPECT_STREQ("nothing", instance_left(INSTANCE));
 	EXPECT_STREQ("nothing", leftovers());
@@ -138,15 +147,12 @@ static int context_prog(const struct way *way, const struct place *place,
 	return way_load(way, place, insns, ARRAY_SIZE(insns));
 }
 
-/* Hits until the program has run in the context, for a while */
+/* Hits until the program has run in the context */
 static bool runs_in(struct area *area, unsigned int slot, void (*hit)(void))
 {
 	__u64 before = area_get(area, slot);
-	int i;
 
-	for (i = 0; i < 100 && area_get(area, slot) == before; i++)
-		hit();
-	return area_get(area, slot) > before;
+	return wait_between(area_get(area, slot) > before, hit());
 }
 
 static __u64 all_runs(struct area *area, unsigned int slot)
@@ -212,13 +218,11 @@ TEST_F(interrupt, trace_tells_context)
 {
 	static const char * const marks[] = { [SOFTIRQ] = "s", [HARDIRQ] = "hH", [NMI] = "zZ" };
 	char event[64];
-	int i;
 
 	snprintf(event, sizeof(event), "%s/%s", variant->place.group, variant->place.event);
 	ASSERT_EQ(0, event_enable(INSTANCE, event, true));
-	for (i = 0; i < 100 && !traced_as(variant->place.event, marks[variant->context]); i++)
-		variant->hit();
-	EXPECT_TRUE(traced_as(variant->place.event, marks[variant->context]));
+	EXPECT_TRUE(wait_between(traced_as(variant->place.event, marks[variant->context]),
+				 variant->hit()));
 }
 
 /* Those at one place take turns; none of them keeps another from running */

@@ -94,7 +94,7 @@ static long look_up(struct __test_metadata *_metadata, FIXTURE_DATA(key) * self,
 
 TEST_F(key, of_a_user)
 {
-	int key = key_add("user", "x", 1, self->keyring), i;
+	int key = key_add("user", "x", 1, self->keyring);
 
 	ASSERT_LT(0, key);
 	EXPECT_EQ(1, look_up(_metadata, self, self->lookup_user, key, 0));
@@ -107,9 +107,7 @@ TEST_F(key, of_a_user)
 	/* It has been given back each time: it goes with the last link to it */
 	EXPECT_TRUE(key_is_there(key));
 	ASSERT_EQ(0, syscall(__NR_keyctl, KEYCTL_UNLINK, key, self->keyring));
-	for (i = 0; i < 500 && key_is_there(key); i++)
-		sleep_ms(10);
-	EXPECT_FALSE(key_is_there(key));
+	EXPECT_TRUE(wait_until(!key_is_there(key)));
 	EXPECT_EQ(0, look_up(_metadata, self, self->lookup_user, key, 0));
 }
 

@@ -136,49 +136,7 @@ TEST_F(miss, fdinfo_counts_misses)
 	EXPECT_EQ(0, fdinfo_number(self->link, "bpf_prog_hits"));
 }
 
-#define SLEEPERS 140
-
-/* Makes a system call that waits for a signal to this thread */
-static void *sleeper(void *arg)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	sigtimedwait(&set, NULL, NULL);
-	return NULL;
-}
-
-/*
- * Has more calls of WAIT_FUNC under way than a kernel may have set room aside for.
- * Return: how many of them the program that counts for OUTER saw, or a negative
- * errno.
- */
-static int sleep_together(struct area *area)
-{
-	__u64 end = now_ns() + 60000000000ULL;
-	pthread_t threads[SLEEPERS];
-	sigset_t set;
-	int i, err;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	for (i = 0; i < SLEEPERS; i++) {
-		err = pthread_create(&threads[i], NULL, sleeper, NULL);
-		if (err)
-			return -err;
-	}
-	while (area_get(area, OUTER) < SLEEPERS && now_ns() < end)
-		sleep_ms(10);
-	for (i = 0; i < SLEEPERS; i++)
-		pthread_kill(threads[i], SIGUSR1);
-	for (i = 0; i < SLEEPERS; i++)
-		pthread_join(threads[i], NULL);
-	return area_get(area, OUTER);
-}
-
+/* More calls at once than a kernel may have set room aside for */
 TEST_F(miss, no_room_to_note_where_to_return)
 {
 	int link, all, before = misses(self->prog);
@@ -192,10 +150,11 @@ TEST_F(miss, no_room_to_note_where_to_return)
 	link = multi_link_one(WAIT_FUNC, BPF_TRACE_KPROBE_MULTI, 0, all);
 	ASSERT_LE(0, link);
 
-	EXPECT_EQ(SLEEPERS, sleep_together(&self->area));
+	ASSERT_EQ(0, wait_together(MAX_WAITERS));
+	EXPECT_EQ(MAX_WAITERS, area_get(&self->area, OUTER));
 
 	missed = link_missed(self->link);
-	EXPECT_EQ((SLEEPERS - missed) * variant->ends,
+	EXPECT_EQ((MAX_WAITERS - missed) * variant->ends,
 		  area_get(&self->area, TALLY_RUNS));
 	EXPECT_EQ(missed, misses(self->prog) - before);
 	EXPECT_EQ(0, link_missed(link));
@@ -226,11 +185,12 @@ TEST_F(miss, functions_that_hits_call)
 	}
 	ASSERT_LT(0, links);
 
-	EXPECT_EQ(SLEEPERS, sleep_together(&self->area));
+	ASSERT_EQ(0, wait_together(MAX_WAITERS));
+	EXPECT_EQ(MAX_WAITERS, area_get(&self->area, OUTER));
 
 	runs = area_get(&self->area, TALLY_RUNS) / variant->ends;
 	EXPECT_LT(0, runs);
-	EXPECT_GE(SLEEPERS, runs);
+	EXPECT_GE(MAX_WAITERS, runs);
 	EXPECT_LT(0, area_get(&self->area, OUTER - 1));
 }
 

@@ -210,7 +210,7 @@ TEST_F(multi, calls_that_sleep)
 				  variant->flags, self->prog);
 
 	ASSERT_LE(0, link);
-	ASSERT_EQ(0, three_waiters());
+	ASSERT_EQ(0, wait_together(3));
 	EXPECT_EQ(3, area_get(&self->area, TALLY_RUNS));
 	EXPECT_EQ(ksym(WAIT_FUNC), area_get(&self->area, TALLY_IP));
 }

@@ -226,7 +226,7 @@ TEST_F(session, calls_of_several_threads_at_once)
 				  self->prog);
 
 	ASSERT_LE(0, link);
-	ASSERT_EQ(0, three_waiters());
+	ASSERT_EQ(0, wait_together(3));
 	EXPECT_STREQ("3 3 3", counts(&self->area, 0));
 }
 

@@ -505,14 +505,7 @@ static int watch_open(struct watch *w, bool by_link, bool inherit)
 /* Waits until the program has turned some faults down */
 static bool turned_down(struct watch *w)
 {
-	__u64 end = now_ns() + 5000000000ULL;
-
-	while (area_get(&w->area, RUNS) < 100) {
-		if (now_ns() > end)
-			return false;
-		sleep_ms(1);
-	}
-	return true;
+	return wait_until(area_get(&w->area, RUNS) >= 100);
 }
 
 static bool watch_and_go(struct watch *w, enum leave way, bool inherit)

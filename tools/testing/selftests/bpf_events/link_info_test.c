@@ -245,7 +245,7 @@ TEST_F(place, misses)
 	ASSERT_EQ(0, event_add("rets", "r1 %s", WAIT_FUNC));
 	link = attach_link(&probe, count_prog(&self->area, 0, 0), 0);
 	ASSERT_LE(0, link);
-	ASSERT_EQ(0, three_waiters());
+	ASSERT_EQ(0, wait_together(3));
 	ASSERT_EQ(0, info_of(link, &info, name, sizeof(name)));
 	EXPECT_STREQ(WAIT_FUNC, name);
 	EXPECT_EQ(2, info.perf_event.kprobe.missed);
@@ -260,7 +260,7 @@ TEST_F(place, fdinfo_counts_misses)
 	ASSERT_EQ(0, event_add("rets", "r1 %s", WAIT_FUNC));
 	link = attach_link(&probe, count_prog(&self->area, 0, 0), 0);
 	ASSERT_LE(0, link);
-	ASSERT_EQ(0, three_waiters());
+	ASSERT_EQ(0, wait_together(3));
 	EXPECT_EQ(1, fdinfo_number(link, "bpf_prog_hits"));
 	EXPECT_EQ(2, fdinfo_number(link, "bpf_prog_missed"));
 }

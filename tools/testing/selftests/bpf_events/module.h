@@ -101,18 +101,11 @@ static inline int sample_prog(struct area *area, unsigned int slot)
 	return count_prog_of(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, area, slot, 0);
 }
 
-/* 5 s at most */
 static inline bool sample_wait_hit(struct area *area, unsigned int slot)
 {
 	__u64 before = area_get(area, slot);
-	int i;
 
-	for (i = 0; i < 500; i++) {
-		if (area_get(area, slot) != before)
-			return true;
-		sleep_ms(10);
-	}
-	return false;
+	return wait_until(area_get(area, slot) != before);
 }
 
 #endif /* BPF_EVENTS_MODULE_H */

@@ -118,7 +118,6 @@ TEST_F(context, no_address)
 		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
 	};
-	__u64 end = now_ns() + 5000000000ULL;
 	int fd;
 
 	overflow_attr(&attr, PERF_TYPE_SOFTWARE);
@@ -128,8 +127,7 @@ TEST_F(context, no_address)
 	area_set(&self->area, HITS, 0);
 	fd = perf_open(&attr, 0, -1);
 	ASSERT_EQ(0, perf_set_bpf(fd, overflow_load(insns, ARRAY_SIZE(insns))));
-	while (!area_get(&self->area, HITS) && now_ns() < end)
-		;
+	EXPECT_TRUE(spin_until(area_get(&self->area, HITS)));
 	EXPECT_EQ(0, area_get(&self->area, SEEN));
 }
 

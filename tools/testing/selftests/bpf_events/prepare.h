@@ -95,20 +95,15 @@ static inline bool ftrace_left(char *text, size_t size)
 static inline const char *leftovers(void)
 {
 	static char text[320];
-	unsigned int i;
+	bool none = wait_until(!event_left(text, sizeof(text)) &&
+			       !kprobe_left(text, sizeof(text)) &&
+			       !ftrace_left(text, sizeof(text)) &&
+			       !bpf_left(BPF_PROG_GET_NEXT_ID, BPF_PROG_GET_FD_BY_ID, text,
+					 sizeof(text)) &&
+			       !bpf_left(BPF_MAP_GET_NEXT_ID, BPF_MAP_GET_FD_BY_ID, text,
+					 sizeof(text)));
 
-	for (i = 0; i < 1000; i++) {
-		if (!event_left(text, sizeof(text)) &&
-		    !kprobe_left(text, sizeof(text)) &&
-		    !ftrace_left(text, sizeof(text)) &&
-		    !bpf_left(BPF_PROG_GET_NEXT_ID, BPF_PROG_GET_FD_BY_ID, text,
-			      sizeof(text)) &&
-		    !bpf_left(BPF_MAP_GET_NEXT_ID, BPF_MAP_GET_FD_BY_ID, text,
-			      sizeof(text)))
-			return "nothing";
-		sleep_ms(10);
-	}
-	return text;
+	return none ? "nothing" : text;
 }
 
 /*

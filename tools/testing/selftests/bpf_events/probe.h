@@ -288,14 +288,7 @@ static inline bool stands_still(struct area *area)
 /* Where the program goes a while later, as when its pinned file is removed */
 static inline bool comes_to_a_halt(struct area *area)
 {
-	int i;
-
-	for (i = 0; i < 500; i++) {
-		if (stands_still(area))
-			return true;
-		sleep_ms(10);
-	}
-	return false;
+	return wait_until(stands_still(area));
 }
 
 struct fdinfo {

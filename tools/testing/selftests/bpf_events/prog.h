@@ -108,6 +108,14 @@ static inline int prog_by_id(__u32 id)
 	return sys_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
 }
 
+static inline bool prog_exists(__u32 id)
+{
+	int prog = prog_by_id(id);
+
+	close(prog);
+	return prog != -ENOENT;
+}
+
 static inline int map_create(enum bpf_map_type type, __u32 key, __u32 value,
 			     __u32 entries, __u32 flags)
 {

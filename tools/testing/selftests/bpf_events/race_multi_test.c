@@ -340,18 +340,6 @@ static void *load_and_unload(void *arg)
 	return NULL;
 }
 
-/* It may be there before its file is */
-static int hit_at_last(void)
-{
-	int i, err = module_hit();
-
-	for (i = 0; err && i < 500; i++) {
-		sleep_ms(10);
-		err = module_hit();
-	}
-	return err;
-}
-
 TEST_F(module, comes_and_goes)
 {
 	int link, prog, linked = 0, absent = 0, n;
@@ -372,7 +360,8 @@ TEST_F(module, comes_and_goes)
 		/* It cannot go now */
 		linked++;
 		before = area_get(&self->area, TALLY_RUNS);
-		EXPECT_EQ(0, hit_at_last());
+		/* It may be there before its file is */
+		EXPECT_TRUE(wait_until(!module_hit()));
 		EXPECT_LT(before, area_get(&self->area, TALLY_RUNS));
 		close(link);
 	}

@@ -110,7 +110,7 @@ TEST_F(raw_tp, sigkill)
 TEST_F(raw_tp, pinned)
 {
 	const char *path = BPFFS "/bpf_events_raw_tp";
-	int i, fd = open_drop(RENAME, own_count_prog(&self->attr, &self->area));
+	int fd = open_drop(RENAME, own_count_prog(&self->attr, &self->area));
 
 	ASSERT_LE(0, fd);
 	unlink(path);
@@ -118,9 +118,7 @@ TEST_F(raw_tp, pinned)
 	close(fd);
 	EXPECT_TRUE(renames_run(&self->area, 1));
 	ASSERT_EQ(0, unlink(path));
-	for (i = 0; i < 500 && !renames_run(&self->area, 0); i++)
-		sleep_ms(10);
-	EXPECT_TRUE(renames_run(&self->area, 0));
+	EXPECT_TRUE(wait_until(renames_run(&self->area, 0)));
 }
 
 TEST_F(raw_tp, several_programs)
@@ -243,8 +241,7 @@ TEST_F(raw_tp, arguments_of_sched_switch)
 	area_set(&self->area, 1, 1);
 	ASSERT_LE(0, open_drop("sched_switch", body_load(&self->attr, &self->area, body,
 							 ARRAY_SIZE(body))));
-	sleep_ms(20);
-	EXPECT_LT(0, area_get(&self->area, 0));
+	EXPECT_TRUE(wait_until(area_get(&self->area, 0)));
 	EXPECT_EQ(0, area_get(&self->area, 1));
 	EXPECT_NE(0, area_get(&self->area, 2));
 }

@@ -190,7 +190,7 @@ TEST_F(missed, interrupt_on_top_of_a_program)
 {
 	struct probe slow, tick;
 	struct fdinfo info;
-	int prog, fd, i;
+	int prog, fd;
 
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, probe_create(&slow, 0));
@@ -200,16 +200,12 @@ TEST_F(missed, interrupt_on_top_of_a_program)
 	ASSERT_LE(0, fd);
 	ASSERT_LE(0, attach(&slow, long_prog()));
 
-	for (i = 0; i < 50 && !misses(prog); i++)
-		hit();
-	EXPECT_LT(0, misses(prog));
 	/* It runs where it can */
-	EXPECT_LT(0, area_get(&self->area, INNER));
+	EXPECT_TRUE(wait_between(misses(prog) && area_get(&self->area, INNER), hit()));
 
 	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
-	sleep_ms(20);
-	ASSERT_EQ(0, read_fdinfo(fd, &info));
-	EXPECT_EQ(area_get(&self->area, INNER), info.hits);
+	EXPECT_TRUE(wait_until(!read_fdinfo(fd, &info) &&
+			       info.hits == area_get(&self->area, INNER)));
 	EXPECT_EQ(misses(prog), info.missed);
 }
 
@@ -224,7 +220,7 @@ TEST_F(missed, kretprobe_without_a_free_instance)
 	prog = count_prog(&self->area, INNER, 0);
 	fd = attach(&probe, prog);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, three_waiters());
+	ASSERT_EQ(0, wait_together(3));
 
 	EXPECT_EQ(1, area_get(&self->area, INNER));
 	EXPECT_EQ(2, misses(prog));

@@ -71,6 +71,30 @@ static inline __u64 now_ns(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
+/*
+ * How long to wait for what must come, in ns: longer than it takes on any host, and
+ * less than a test may take.
+ */
+#define PATIENCE_NS 60000000000ULL
+
+/* Looks whether @cond, with @pause between, until patience is at an end; is it? */
+#define wait_between(cond, pause) ({			\
+	__u64 end_ = now_ns() + PATIENCE_NS;		\
+	bool is_;					\
+							\
+	for (;;) {					\
+		is_ = cond;				\
+		if (is_ || now_ns() > end_)		\
+			break;				\
+		pause;					\
+	}						\
+	is_;						\
+})
+
+/* For what others do, or what comes while this thread runs */
+#define wait_until(cond) wait_between(cond, sleep_ms(1))
+#define spin_until(cond) wait_between(cond, (void)0)
+
 static inline int pin(int cpu)
 {
 	cpu_set_t set;
@@ -175,6 +199,19 @@ static inline int read_file(const char *path, char *buf, size_t size)
 	buf[len] = '\0';
 	close(fd);
 	return len;
+}
+
+/* Does a process, or a thread of any, wait in a system call? */
+static inline bool sleeps(pid_t tid)
+{
+	char path[32], text[128], *state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	if (read_file(path, text, sizeof(text)) <= 0)
+		return false;
+	/* "123 (name) S ...", whatever the name is */
+	state = strrchr(text, ')');
+	return state && state[1] && state[2] == 'S';
 }
 
 static inline bool read_u64(const char *path, __u64 *val)

@@ -271,15 +271,6 @@ static void *hit_elsewhere(void *arg)
 	return NULL;
 }
 
-static bool wait_begun(const struct area *area)
-{
-	__u64 end = now_ns() + 5000000000ULL;
-
-	while (!area_get(area, BEGUN) && now_ns() < end)
-		sched_yield();
-	return area_get(area, BEGUN);
-}
-
 TEST_F(under_way, close_waits)
 {
 	pthread_t thread;
@@ -291,7 +282,7 @@ TEST_F(under_way, close_waits)
 	ASSERT_LE(0, fd);
 	close(prog);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, hit_elsewhere, (void *)variant->kind));
-	ASSERT_TRUE(wait_begun(&self->area));
+	ASSERT_TRUE(wait_between(area_get(&self->area, BEGUN), sched_yield()));
 	close(fd);
 	EXPECT_EQ(1, area_get(&self->area, ENDED));
 	pthread_join(thread, NULL);

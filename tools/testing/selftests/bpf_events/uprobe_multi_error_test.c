@@ -233,8 +233,7 @@ TEST_F(error, pid)
 
 	/* A process it must be, not one of its threads */
 	ASSERT_EQ(0, pthread_create(&thread, NULL, stay, &tid));
-	while (!__atomic_load_n(&tid, __ATOMIC_SEQ_CST))
-		sleep_ms(1);
+	ASSERT_TRUE(wait_until(__atomic_load_n(&tid, __ATOMIC_SEQ_CST)));
 	attr.link_create.uprobe_multi.pid = tid;
 	EXPECT_EQ(-ESRCH, umulti_try(&attr));
 	attr.link_create.uprobe_multi.pid = getpid();

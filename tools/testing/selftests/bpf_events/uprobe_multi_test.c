@@ -237,7 +237,7 @@ TEST_F(umulti, sigkill)
 
 TEST_F(umulti, pin)
 {
-	int i, link;
+	int link;
 
 	ASSERT_EQ(0, obj_pin(self->link, PIN));
 	close(self->link);
@@ -247,9 +247,7 @@ TEST_F(umulti, pin)
 	EXPECT_EQ(0, unlink(PIN));
 	EXPECT_TRUE(user_runs(&self->area));
 	close(link);
-	for (i = 0; i < 500 && !user_stands_still(&self->area); i++)
-		sleep_ms(10);
-	EXPECT_TRUE(user_stands_still(&self->area));
+	EXPECT_TRUE(wait_until(user_stands_still(&self->area)));
 }
 
 TEST_F(umulti, detach_and_update)
