@@ -59,7 +59,7 @@ step() {
 	return "$rc"
 }
 # why LOG LINES: the lines of what a failed step said that matter.
-why() { grep -E '^(not ok |# console: )' "$1" | head -n "$2" || tail -n 20 "$1"; }
+why() { grep -m "$2" -E '^(not ok |# console: )' "$1" || tail -n 20 "$1"; }
 # unless_hung FILE COMMAND...: COMMAND, but ended when FILE, to which it writes what it does, has not grown for 20 minutes: at the
 # lowest priority beside two VMs, one file or the link may take ten.
 unless_hung() {

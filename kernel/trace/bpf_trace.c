@@ -362,10 +362,10 @@ static int event_attach_to_trace_event(const struct bpf_attach_request *req)
 		return bpf_attach_refuse(req, ATTACH_OVERRIDES);
 	if (event_attachment(event))
 		return bpf_attach_refuse(req, ATTACH_FD_TAKEN);
-	if (event_array_has_prog(old, req->prog))
-		return bpf_attach_refuse(req, ATTACH_TWICE);
 	if (event_array_live(old) == BPF_EVENT_MAX_PROGS)
 		return bpf_attach_refuse(req, ATTACH_FULL);
+	if (event_array_has_prog(old, req->prog))
+		return bpf_attach_refuse(req, ATTACH_TWICE);
 
 	att = bpf_attachment_new(req);
 	if (!att)
@@ -458,6 +458,8 @@ static int event_attach_prog(const struct bpf_attach_request *req)
 	struct trace_event_call *call = req->event->tp_event;
 	int err;
 
+	if (!bpf_event_runs_progs(req->event))
+		return bpf_attach_refuse(req, ATTACH_BAD_EVENT);
 	if (!call)
 		return bpf_perf_event_check_attach(req) ?: event_attach_to_perf_event(req);
 
@@ -499,9 +501,6 @@ int bpf_event_attach(struct perf_event *event, int prog_fd, struct bpf_prog *pro
 	};
 	int err;
 
-	if (!bpf_event_runs_progs(event))
-		return bpf_attach_refuse(&req, ATTACH_BAD_EVENT);
-
 	err = event_attach_prog(&req);
 	if (!err)
 		bpf_prog_inc(prog);
@@ -530,9 +529,6 @@ int bpf_event_set_prog(struct perf_event *event, u32 prog_fd)
 	};
 	struct bpf_prog *prog;
 	int err;
-
-	if (!bpf_event_runs_progs(event))
-		return bpf_attach_refuse(&req, ATTACH_BAD_EVENT);
 
 	prog = bpf_prog_get(prog_fd);
 	if (IS_ERR(prog))

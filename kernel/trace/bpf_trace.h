@@ -302,6 +302,9 @@ int bpf_event_target(struct perf_event *event, struct trace_probe_target *target
  * maps, which have guards of their own, as for other tracing programs. So only
  * a program that comes on top of itself is turned away, and counted as missed.
  *
+ * Preemption is off, which keeps @prog; rcu_read_lock() is for what checks for it by
+ * name. It hits lockdep's tracepoints, so it is taken where such a hit is turned away.
+ *
  * Context: preemption disabled; any of task, softirq, hardirq and NMI.
  * Return: what the program returns, 0 if it was turned away.
  */
@@ -313,17 +316,17 @@ bpf_args_prog_run(struct bpf_prog *prog, u64 cookie,
 	struct bpf_run_ctx *old;
 	u32 ret = 0;
 
-	rcu_read_lock();
 	if (likely(this_cpu_inc_return(*prog->active) == 1)) {
+		rcu_read_lock();
 		this_cpu_inc(stats->hits);
 		old = bpf_set_run_ctx(&run_ctx.run_ctx);
 		ret = bpf_run_quickly(prog, args);
 		bpf_reset_run_ctx(old);
+		rcu_read_unlock();
 	} else {
 		bpf_count_miss(prog, stats);
 	}
 	this_cpu_dec(*prog->active);
-	rcu_read_unlock();
 	return ret;
 }
 

@@ -23,10 +23,12 @@
 #include <linux/filter.h>
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
+#include <linux/refcount.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/stringify.h>
 #include <linux/syscalls.h>
+#include <linux/tick.h>
 #include <linux/trace_events.h>
 #include <trace/syscall.h>
 
@@ -36,6 +38,7 @@
 /* The filter of an event in an instance, that is, of a struct trace_event_file. */
 struct bpf_event_filter {
 	struct rcu_head				rcu;
+	refcount_t				refs;	/* the event's, and of who clears it */
 	struct bpf_prog				*prog;
 	struct file				*owner; /* NULL for bpf-id:<id> */
 	struct bpf_attachment_stats __percpu	*stats;
@@ -57,8 +60,8 @@ bool bpf_event_filter_run(struct trace_event_file *file, u64 *args)
 	const struct bpf_event_filter *filter;
 
 	cant_sleep();
-	guard(rcu)();
-	filter = rcu_dereference(file->bpf_filter);
+	/* Not rcu_dereference_sched(): the event may be one of lockdep's. */
+	filter = rcu_dereference_raw(file->bpf_filter);
 	return !filter || bpf_args_prog_run(filter->prog, 0, filter->stats, args);
 }
 EXPORT_SYMBOL_GPL(bpf_event_filter_run);
@@ -287,51 +290,69 @@ static void filter_free(struct bpf_event_filter *filter)
 	kfree(filter);
 }
 
-static void filter_free_rcu(struct rcu_head *rcu)
+static void filter_put(struct bpf_event_filter *filter)
 {
-	filter_free(container_of(rcu, struct bpf_event_filter, rcu));
+	if (refcount_dec_and_test(&filter->refs))
+		filter_free(filter);
+}
+
+static void filter_put_rcu(struct rcu_head *rcu)
+{
+	filter_put(container_of(rcu, struct bpf_event_filter, rcu));
 }
 
 /*
- * Ends what a filter has begun. Hits that are under way when the event goes off still
- * record, and have asked the filter, or are about to: it stays until they are done.
+ * For hits that are under way: all have preemption disabled while they ask a filter
+ * and record, but for those of uprobes, which are RCU readers then. Expedited, as
+ * in bpf_event_release(), unless there are CPUs that want no interrupts.
  */
-static void filter_disable_event(struct trace_event_file *file)
+static void filter_wait_for_hits(void)
 {
-	if (filter_of(file)->enabled)
-		trace_event_enable_disable(file, 0, 0);
-	if (!(file->flags & EVENT_FILE_FL_ENABLED) ||
-	    file->flags & EVENT_FILE_FL_SOFT_DISABLED)
+	if (tick_nohz_full_enabled())
 		synchronize_rcu();
+	else
+		synchronize_rcu_expedited();
+}
+
+/* Return: whether the event records now. */
+static bool filter_event_is_on(const struct trace_event_file *file)
+{
+	return file->flags & EVENT_FILE_FL_ENABLED &&
+	       !(file->flags & EVENT_FILE_FL_SOFT_DISABLED);
 }
 
 /* Hits that begin from now on do not see the filter. */
-static struct bpf_event_filter *filter_unlink(struct trace_event_file *file)
+static void filter_unlink(struct trace_event_file *file)
 {
-	struct bpf_event_filter *filter = filter_of(file);
-
 	clear_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
 	rcu_assign_pointer(file->bpf_filter, NULL);
-	return filter;
 }
 
 static int filter_link(const struct filter_request *req)
 {
 	struct trace_event_file *file = req->file;
 	struct bpf_event_filter *filter;
-	int err = -ENOMEM;
+	int err;
 
+	/* The ring buffer of the top instance is small until an event is enabled. */
+	err = tracing_update_buffers(file->tr);
+	if (err) {
+		filter_refused(req, FILTER_NOT_ENABLED, 0);
+		return err;
+	}
+
+	err = -ENOMEM;
 	filter = kzalloc(sizeof(*filter), GFP_KERNEL);
 	if (!filter)
-		return -ENOMEM;
+		return err;
 	filter->stats = alloc_percpu(struct bpf_attachment_stats);
 	if (!filter->stats)
 		goto free_filter;
 
 	filter->prog = req->prog;
 	filter->owner = req->owner;
-	filter->enabled = !(file->flags & EVENT_FILE_FL_ENABLED) ||
-			  file->flags & EVENT_FILE_FL_SOFT_DISABLED;
+	filter->enabled = !filter_event_is_on(file);
+	refcount_set(&filter->refs, 1);
 	rcu_assign_pointer(file->bpf_filter, filter);
 	set_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
 
@@ -339,15 +360,14 @@ static int filter_link(const struct filter_request *req)
 	if (!err) {
 		/* Hits that began without the filter go on to record. */
 		if (!filter->enabled)
-			synchronize_rcu();
+			filter_wait_for_hits();
 		return 0;
 	}
 
 	/* It did not get as far as a hit. */
 	filter_refused(req, FILTER_NOT_ENABLED, 0);
-	clear_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
-	rcu_assign_pointer(file->bpf_filter, NULL);
-	synchronize_rcu();
+	filter_unlink(file);
+	filter_wait_for_hits();
 free_filter:
 	free_percpu(filter->stats);
 	kfree(filter);
@@ -455,9 +475,10 @@ int bpf_event_filter_busy(struct trace_event_file *file, const char *text)
  * @owner: only if it was written to this open file, or NULL for in any case
  *
  * Once this returns, the program does not run on behalf of this event, and
- * what was enabled for it records nothing that it has not seen.
+ * what was enabled for it records nothing that it has not seen. Nobody but the
+ * caller waits for that.
  *
- * Context: process; takes event_mutex, may sleep for an RCU grace period.
+ * Context: process; takes event_mutex, may sleep for RCU grace periods.
  * Return: whether there was one.
  */
 bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
@@ -469,19 +490,32 @@ bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
 		filter = filter_of(file);
 		if (!filter || (owner && filter->owner != owner))
 			return false;
-		filter_disable_event(file);
-		on = file->flags & EVENT_FILE_FL_ENABLED;
-		filter_unlink(file);
+		refcount_inc(&filter->refs);
+		if (filter->enabled)
+			trace_event_enable_disable(file, 0, 0);
+		filter->enabled = false;
+		on = filter_event_is_on(file);
 	}
 
 	/*
-	 * An event that others, or triggers, keep on had hits up to now that may still
-	 * run the program. One that is off has none: they have been waited for, with
-	 * event_mutex held, so that nobody turned it on meanwhile.
+	 * Hits that are under way when the event goes off still record, and have asked the
+	 * filter, or are about to: it stays until they are done. Where others keep the
+	 * event on, what they see without it is theirs.
 	 */
-	if (on)
-		synchronize_rcu();
-	filter_free(filter);
+	if (!on)
+		filter_wait_for_hits();
+
+	scoped_guard(mutex, &event_mutex) {
+		/* Not so if the event went meanwhile, or somebody else has cleared it. */
+		if (filter_of(file) == filter) {
+			filter_unlink(file);
+			filter_put(filter);
+		}
+	}
+
+	/* Now for those of hits that began meanwhile, since somebody turned the event on. */
+	filter_wait_for_hits();
+	filter_put(filter);
 	return true;
 }
 
@@ -493,8 +527,12 @@ bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
  */
 void bpf_event_filter_drop(struct trace_event_file *file)
 {
-	if (filter_of(file))
-		call_rcu(&filter_unlink(file)->rcu, filter_free_rcu);
+	struct bpf_event_filter *filter = filter_of(file);
+
+	if (!filter)
+		return;
+	filter_unlink(file);
+	call_rcu(&filter->rcu, filter_put_rcu);
 }
 
 /**

@@ -12,6 +12,7 @@
  * The modules that functions are in stay for as long as the link does. What a
  * link leaves behind is freed later, together with that of others.
  */
+#include <linux/atomic.h>
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
 #include <linux/bpf_verifier.h>
@@ -25,13 +26,16 @@
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/llist.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/percpu.h>
+#include <linux/rethook.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/uaccess.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "bpf_trace.h"
@@ -198,6 +202,7 @@ enum kprobe_multi_error {
 	MULTI_TWICE,
 	MULTI_NOT_INJECTABLE,
 	MULTI_MODULE_GOES,
+	MULTI_SESSION_RETURN,
 };
 
 static struct bpf_refusal kprobe_multi_errors[] = {
@@ -210,6 +215,8 @@ static struct bpf_refusal kprobe_multi_errors[] = {
 	[MULTI_NOT_INJECTABLE] = { -EINVAL,
 		"The program overrides return values, the function forbids it" },
 	[MULTI_MODULE_GOES] = { -EINVAL, "The module of this function is going away" },
+	[MULTI_SESSION_RETURN] = { -EINVAL,
+		"A session runs at both ends of a call, and takes no BPF_F_KPROBE_MULTI_RETURN" },
 };
 
 #define MULTI_CMD "LINK_CREATE kprobe_multi "
@@ -426,6 +433,34 @@ static void kprobe_multi_free(struct bpf_kprobe_multi_link *link)
 /* Released links, which those who were on their way to the fprobe may look at */
 static LLIST_HEAD(kprobe_multi_gone);
 
+/*
+ * How many bytes they are. Where a kernel can be preempted, a task that is in it for
+ * long and does not sleep keeps all of them: from some number on, new links wait.
+ */
+static atomic_long_t kprobe_multi_gone_size;
+static DECLARE_WAIT_QUEUE_HEAD(kprobe_multi_freed);
+
+/* About what a link takes: for each function, and for each call that can be under way */
+static long kprobe_multi_size(const struct bpf_kprobe_multi_link *link)
+{
+	unsigned long size, calls = 0;
+
+	if (link->fp.exit_handler)
+		calls = link->fp.nr_maxactive ?: link->nr_sites * num_possible_cpus() * 2UL;
+	size = link->nr_sites * (sizeof(link->sites[0]) + sizeof(struct ftrace_func_entry));
+	size += calls * (sizeof(struct rethook_node) + link->fp.entry_data_size);
+	/* Each CPU has a ring with room for a pointer to each of them. */
+	return size + calls * num_possible_cpus() * sizeof(void *);
+}
+
+/* Return: whether they take no more than 1/1024 of the memory, or will never be free. */
+static bool kprobe_multi_may_come(void)
+{
+	unsigned long size = atomic_long_read(&kprobe_multi_gone_size);
+
+	return size >> PAGE_SHIFT <= totalram_pages() / 1024 || ftrace_is_dead();
+}
+
 static void kprobe_multi_free_gone(struct work_struct *work)
 {
 	struct llist_node *gone = llist_del_all(&kprobe_multi_gone);
@@ -433,12 +468,14 @@ static void kprobe_multi_free_gone(struct work_struct *work)
 
 	ftrace_wait_for_callers();
 	/* Functions may go on calling what it did not unregister. */
-	if (ftrace_is_dead())
-		return;
-	llist_for_each_entry_safe(link, next, gone, gone) {
-		free_fprobe(&link->fp);
-		kprobe_multi_free(link);
+	if (!ftrace_is_dead()) {
+		llist_for_each_entry_safe(link, next, gone, gone) {
+			atomic_long_sub(kprobe_multi_size(link), &kprobe_multi_gone_size);
+			free_fprobe(&link->fp);
+			kprobe_multi_free(link);
+		}
 	}
+	wake_up_all(&kprobe_multi_freed);
 }
 
 static DECLARE_WORK(kprobe_multi_gone_work, kprobe_multi_free_gone);
@@ -447,9 +484,12 @@ static void kprobe_multi_dealloc(struct bpf_link *bpf_link)
 {
 	struct bpf_kprobe_multi_link *link = kprobe_multi_link(bpf_link);
 
-	if (!link->was_registered)
+	if (!link->was_registered) {
 		kprobe_multi_free(link);
-	else if (llist_add(&link->gone, &kprobe_multi_gone))
+		return;
+	}
+	atomic_long_add(kprobe_multi_size(link), &kprobe_multi_gone_size);
+	if (llist_add(&link->gone, &kprobe_multi_gone))
 		queue_work(system_unbound_wq, &kprobe_multi_gone_work);
 }
 
@@ -573,20 +613,23 @@ static int kprobe_multi_register(struct bpf_kprobe_multi_link *link)
  * @attr: what user space asks for
  * @prog: the program, loaded for the attach type of @attr
  *
- * What is wrong with a function in the list is in tracefs' error_log.
+ * What is wrong with a function in the list is in tracefs' error_log. Where links
+ * that are gone still take much memory, this waits until they are free.
  *
  * Context: process.
  * Return: the descriptor of the link, or
- * * -EINVAL: unknown flags; not exactly one of syms and addrs; no functions; an
+ * * -EINVAL: unknown flags, or BPF_F_KPROBE_MULTI_RETURN of a session; not exactly
+ *   one of syms and addrs; no functions; an
  *   address that cannot be traced; a program that may sleep; one that overrides
  *   return values where this is not allowed; a module that is going away
  * * -E2BIG: more than KPROBE_MULTI_MAX_SITES functions, or a name that is too long
  * * -ESRCH: a symbol that does not exist, cannot be traced, or is there twice
  * * -EOPNOTSUPP: a kernel of 32 bits
- * * -EFAULT, -ENOMEM
+ * * -EFAULT, -ENOMEM, and -ERESTARTSYS to a task that is killed meanwhile
  */
 int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
 {
+	u32 flags = attr->link_create.kprobe_multi.flags;
 	u32 nr = attr->link_create.kprobe_multi.cnt;
 	struct bpf_kprobe_multi_link *link;
 	struct bpf_link_primer primer;
@@ -595,8 +638,11 @@ int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	if (!IS_ENABLED(CONFIG_64BIT))
 		return -EOPNOTSUPP;
 	if (attr->link_create.flags || prog->sleepable ||
-	    attr->link_create.kprobe_multi.flags & ~BPF_F_KPROBE_MULTI_RETURN)
+	    flags & ~BPF_F_KPROBE_MULTI_RETURN)
 		return -EINVAL;
+	if (flags && prog->expected_attach_type == BPF_TRACE_KPROBE_SESSION)
+		return bpf_refuse(&kprobe_multi_errors[MULTI_SESSION_RETURN],
+				  strlen(MULTI_CMD), MULTI_CMD "flags 0x%x", flags);
 	if (!attr->link_create.kprobe_multi.syms == !attr->link_create.kprobe_multi.addrs)
 		return -EINVAL;
 	if (!nr)
@@ -604,10 +650,14 @@ int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	if (nr > KPROBE_MULTI_MAX_SITES)
 		return -E2BIG;
 
+	err = wait_event_killable(kprobe_multi_freed, kprobe_multi_may_come());
+	if (err)
+		return err;
+
 	link = kprobe_multi_link_new(nr);
 	if (!link)
 		return -ENOMEM;
-	link->flags = attr->link_create.kprobe_multi.flags;
+	link->flags = flags;
 	bpf_link_init(&link->link, BPF_LINK_TYPE_KPROBE_MULTI, &kprobe_multi_link_ops, prog);
 
 	err = kprobe_multi_get_sites(link, attr, prog) ?: bpf_link_prime(&link->link, &primer);

@@ -98,7 +98,8 @@ static int output_record(struct bpf_map *map, u64 flags,
 
 	depth = this_cpu_inc_return(output_depth);
 	ret = -EBUSY;
-	if (WARN_ON_ONCE(depth > OUTPUT_SLOTS))
+	/* Programs of fentry may call this from inside each other, as many as there are. */
+	if (unlikely(depth > OUTPUT_SLOTS))
 		goto out;
 	slot = this_cpu_ptr(&output_slots[depth - 1]);
 

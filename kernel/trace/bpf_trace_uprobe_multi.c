@@ -326,7 +326,9 @@ static int uprobe_multi_fill_info(const struct bpf_link *bpf_link, struct bpf_li
 		    (ucookies && put_user(site->cookie, ucookies + i)))
 			return -EFAULT;
 	}
-	return room && room < link->nr_sites ? -ENOSPC : 0;
+	if (!uoffsets && !urefs && !ucookies)
+		return 0;
+	return room < link->nr_sites ? -ENOSPC : 0;
 }
 
 static const struct bpf_link_ops uprobe_multi_link_ops = {

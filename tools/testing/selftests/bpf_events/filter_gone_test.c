@@ -47,12 +47,6 @@ static __u64 asked(struct area *area, const struct kind *kind)
 	return asked_in(area, HITS, kind);
 }
 
-/* A program is freed a while after the last event has let go of it */
-static bool is_freed(__u32 id)
-{
-	return wait_until(!prog_exists(id));
-}
-
 TEST_F(event, instance_is_removed)
 {
 	__u32 id = prog_id(self->prog);
@@ -65,7 +59,7 @@ TEST_F(event, instance_is_removed)
 	EXPECT_EQ(3, asked(&self->area, variant->kind));
 	ASSERT_EQ(0, instance_remove(INSTANCE));
 	EXPECT_EQ(0, asked(&self->area, variant->kind));
-	EXPECT_TRUE(is_freed(id));
+	EXPECT_TRUE(prog_is_freed(id));
 }
 
 static int remove_event(void)
@@ -90,7 +84,7 @@ TEST_F(event, is_removed_while_disabled)
 	close(self->prog);
 	ASSERT_EQ(0, event_enable(INSTANCE, self->event, false));
 	ASSERT_EQ(0, remove_event());
-	EXPECT_TRUE(is_freed(id));
+	EXPECT_TRUE(prog_is_freed(id));
 
 	/* One of the same name is another event */
 	ASSERT_EQ(0, kind_create(variant->kind));
@@ -110,7 +104,7 @@ TEST_F(event, is_removed_under_an_open_file)
 	EXPECT_EQ(-ENODEV, filter_write(self->fd, "0"));
 	EXPECT_EQ(-ENOENT, read_fdinfo(self->fd, &info));
 	close(self->prog);
-	EXPECT_TRUE(is_freed(id));
+	EXPECT_TRUE(prog_is_freed(id));
 	close(self->fd);
 }
 
@@ -190,7 +184,7 @@ TEST_F(module, is_unloaded_before_close)
 	ASSERT_EQ(0, sample_unload());
 	EXPECT_EQ(-ENODEV, filter_write(fd, "bpf-%d", self->prog));
 	close(self->prog);
-	EXPECT_TRUE(is_freed(id));
+	EXPECT_TRUE(prog_is_freed(id));
 	close(fd);
 }
 
@@ -222,7 +216,7 @@ TEST_F(module, comes_back_without_the_filter)
 	EXPECT_TRUE(sample_wait_hit(&self->area, HITS));
 	ASSERT_EQ(0, sample_unload());
 	close(self->prog);
-	EXPECT_TRUE(is_freed(id));
+	EXPECT_TRUE(prog_is_freed(id));
 }
 
 TEST_HARNESS_MAIN

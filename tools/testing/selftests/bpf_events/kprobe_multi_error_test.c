@@ -8,6 +8,9 @@
 #include "multi.h"
 #include "multi_error.h"
 
+#define SESSION_RETURN \
+	"A session runs at both ends of a call, and takes no BPF_F_KPROBE_MULTI_RETURN"
+
 FIXTURE(error) {
 	struct area area;
 	struct multi multi;
@@ -86,6 +89,23 @@ TEST_F(error, unknown_flags)
 	attr.link_create.flags = 1;
 	EXPECT_EQ(-EINVAL, multi_try(&attr));
 	EXPECT_EQ(0, multi_try(&self->attr));
+}
+
+/* It runs at the entry, too, whatever the flag asks for */
+TEST_F(error, session_at_returns_only)
+{
+	union bpf_attr attr = self->attr;
+	const char *cmd = "LINK_CREATE kprobe_multi flags 0x1";
+
+	attr.link_create.kprobe_multi.flags = BPF_F_KPROBE_MULTI_RETURN;
+	if (variant->attach == BPF_TRACE_KPROBE_SESSION) {
+		EXPECT_EQ(-EINVAL, multi_try(&attr));
+		EXPECT_STREQ(entry_at("bpf_event", SESSION_RETURN, cmd,
+				      strlen("LINK_CREATE kprobe_multi ")), entries());
+	} else {
+		EXPECT_EQ(0, multi_try(&attr));
+		EXPECT_STREQ("", entries());
+	}
 }
 
 TEST_F(error, program_of_another_attach_type)

@@ -201,17 +201,23 @@ static inline int read_file(const char *path, char *buf, size_t size)
 	return len;
 }
 
-/* Does a process, or a thread of any, wait in a system call? */
-static inline bool sleeps(pid_t tid)
+/* The state of a process, or of a thread of any, as ps shows it; 0 if it is gone */
+static inline char task_state(pid_t tid)
 {
 	char path[32], text[128], *state;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
 	if (read_file(path, text, sizeof(text)) <= 0)
-		return false;
+		return 0;
 	/* "123 (name) S ...", whatever the name is */
 	state = strrchr(text, ')');
-	return state && state[1] && state[2] == 'S';
+	return state && state[1] ? state[2] : 0;
+}
+
+/* Does it wait in a system call, for something that a signal ends? */
+static inline bool sleeps(pid_t tid)
+{
+	return task_state(tid) == 'S';
 }
 
 static inline bool read_u64(const char *path, __u64 *val)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* fentry, fexit and fmod_ret programs: what they are given, what they decide */
 #include "common.h"
+#include "ring.h"
 #include "tracing.h"
 
 /* A function that BPF_PROG_TEST_RUN calls: six arguments of 16, 17 ..., the sum */
@@ -301,6 +302,64 @@ TEST_F(function, own_function)
 		EXPECT_EQ(1, misses(prog));
 		close(fd);
 	}
+}
+
+/*
+ * What samples are made with: a program there that makes one is under way when the
+ * next one is hit.  Each makes one if it is the deepest so far.
+ */
+#define NESTED 6
+enum { DEPTH = 1, NESTED_RET = 8 };
+
+static int nested_output_prog(union bpf_attr *attr, struct area *area, int map, int depth)
+{
+	const struct bpf_insn body[] = {
+		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_7, 8 * DEPTH),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_1, depth, 10),
+		BPF_ST_MEM(BPF_DW, BPF_REG_7, 8 * DEPTH, depth + 1),
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_6),
+		BPF_LD_MAP_FD(BPF_REG_2, map),
+		BPF_LD_IMM64(BPF_REG_3, BPF_F_CURRENT_CPU),
+		BPF_MOV64_REG(BPF_REG_4, BPF_REG_7),
+		BPF_MOV64_IMM(BPF_REG_5, 8),
+		BPF_EMIT_CALL(BPF_FUNC_perf_event_output),
+		BPF_STX_MEM(BPF_DW, BPF_REG_7, BPF_REG_0, 8 * (NESTED_RET + depth)),
+	};
+
+	return body_load(attr, area, body, ARRAY_SIZE(body));
+}
+
+/* The sixth finds no room, says so, and that is all that happens */
+TEST_F(function, samples_inside_samples)
+{
+	int i, key = 0, map = map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 1, 0);
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_BPF_OUTPUT,
+		.size = sizeof(attr), .sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_TID,
+		.sample_period = 1,
+	};
+	struct ring ring;
+	int fd;
+
+	ASSERT_EQ(0, pin(0));
+	fd = perf_open(&attr, -1, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, map_update(map, &key, &fd));
+	ASSERT_EQ(0, ring_map(&ring, fd));
+	area_set(&self->area, DEPTH, NESTED);
+	for (i = 0; i < NESTED; i++) {
+		area_set(&self->area, NESTED_RET + i, 12345);
+		tracing_attr(&self->attr, BPF_TRACE_FENTRY, "__task_pid_nr_ns");
+		ASSERT_LE(0, tracing_open_drop(nested_output_prog(&self->attr, &self->area,
+								  map, i)));
+	}
+	area_set(&self->area, DEPTH, 0);
+	syscall(__NR_getpid);
+	EXPECT_EQ(NESTED, area_get(&self->area, DEPTH));
+	for (i = 0; i < NESTED; i++)
+		EXPECT_EQ(i < NESTED - 1 ? 0 : -EBUSY,
+			  (__s64)area_get(&self->area, NESTED_RET + i));
+	EXPECT_EQ(NESTED - 1, ring_samples(&ring));
 }
 
 TEST_HARNESS_MAIN

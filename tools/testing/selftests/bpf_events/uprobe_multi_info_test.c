@@ -156,6 +156,9 @@ TEST_F(info, some_of_the_buffers)
 {
 	struct told *t = &self->t;
 
+	/* None: how many places there are */
+	EXPECT_EQ(0, ask_places(t, NULL, NULL, NULL, 1));
+	EXPECT_EQ(USER_FUNCS, t->info.uprobe_multi.count);
 	EXPECT_EQ(0, ask_places(t, t->offsets, NULL, NULL, USER_FUNCS));
 	EXPECT_EQ(t->multi.offsets[2], t->offsets[2]);
 	EXPECT_EQ(0, ask_places(t, NULL, t->ref_ctr_offsets, NULL,
