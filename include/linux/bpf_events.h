@@ -27,7 +27,9 @@ int bpf_event_set_prog(struct perf_event *event, u32 prog_fd);
 int bpf_event_query(struct perf_event *event,
 		    struct perf_event_query_bpf __user *uquery);
 void bpf_event_release(struct perf_event *event);
-void bpf_event_pause(struct perf_event *event, bool pause);
+void bpf_event_begin_pause(struct perf_event *event);
+bool bpf_event_pause(struct perf_event *event);
+void bpf_event_resume(struct perf_event *event);
 void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event);
 
 int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog);
@@ -54,6 +56,7 @@ int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
 int bpf_event_filter_busy(struct trace_event_file *file, const char *text);
 bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner);
 void bpf_event_filter_drop(struct trace_event_file *file);
+void bpf_event_filter_missed(struct trace_event_file *file);
 bool bpf_event_filter_print(struct trace_event_file *file, struct trace_seq *s);
 void bpf_event_filter_show_fdinfo(struct seq_file *m, struct trace_event_file *file);
 
@@ -143,7 +146,14 @@ static inline int bpf_event_query(struct perf_event *event,
 
 static inline void bpf_event_release(struct perf_event *event) { }
 
-static inline void bpf_event_pause(struct perf_event *event, bool pause) { }
+static inline void bpf_event_begin_pause(struct perf_event *event) { }
+
+static inline bool bpf_event_pause(struct perf_event *event)
+{
+	return true;
+}
+
+static inline void bpf_event_resume(struct perf_event *event) { }
 
 static inline void bpf_event_show_fdinfo(struct seq_file *m,
 					 struct perf_event *event) { }
@@ -234,6 +244,8 @@ static inline bool bpf_event_filter_clear(struct trace_event_file *file,
 }
 
 static inline void bpf_event_filter_drop(struct trace_event_file *file) { }
+
+static inline void bpf_event_filter_missed(struct trace_event_file *file) { }
 
 static inline bool bpf_event_filter_print(struct trace_event_file *file,
 					  struct trace_seq *s)

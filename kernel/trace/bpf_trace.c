@@ -613,41 +613,90 @@ void bpf_event_release(struct perf_event *event)
 	bpf_attachment_free(att);
 }
 
-/**
- * bpf_event_pause() - pause or resume the program of a perf event
- * @event: the perf event
- * @pause: what its owner asks for
- *
- * perf_event::state does not tell: events also go off when their task exits,
- * their CPU goes offline or their group moves, and none of that is a reason
- * for the program, which serves all tasks and CPUs, to stop or to start.
- *
- * A link is in force for as long as there is one. Whoever created it may disable
- * the perf event when he lets go: libbpf does, also where the link is pinned.
- *
- * Context: any but NMI.
- */
-void bpf_event_pause(struct perf_event *event, bool pause)
+/* Make the slot of @event, if it has one, what @event->bpf_paused says. */
+static void event_update_slot(const struct perf_event *event)
 {
 	struct trace_event_call *call = event->tp_event;
 	struct bpf_event_array *array;
-	unsigned long flags;
 	u32 i;
 
-	if (!call) {
-		event->bpf_paused = pause;
+	if (!call)
 		return;
-	}
 
-	raw_spin_lock_irqsave(&bpf_hits_lock, flags);
-	event->bpf_paused = pause;
 	array = event_array_of_hits(call);
 	for (i = 0; array && i < array->nr; i++) {
 		if (array->slots[i].att && array->slots[i].att->event == event)
 			event_slot_set_runs(&array->slots[i]);
 	}
 	event_update_sole(call);
-	raw_spin_unlock_irqrestore(&bpf_hits_lock, flags);
+}
+
+/**
+ * bpf_event_begin_pause() - its owner turns off a perf event
+ * @event: the perf event, which is on still
+ *
+ * Followed by bpf_event_pause(), once the event and those that were inherited from it
+ * are off.
+ *
+ * Context: any but NMI, one caller at a time.
+ */
+void bpf_event_begin_pause(struct perf_event *event)
+{
+	scoped_guard(raw_spinlock_irqsave, &bpf_hits_lock)
+		event->bpf_resumed = false;
+}
+
+/**
+ * bpf_event_pause() - pause the program of a perf event
+ * @event: the perf event
+ *
+ * perf_event::state does not tell: events also go off when their task exits,
+ * their CPU goes offline or their group moves, and none of that is a reason
+ * for the program, which serves all tasks and CPUs, to stop or to start.
+ *
+ * The program is paused last, since what it turns down must not be let pass to an
+ * event that is still on: the perf event, or one that was inherited from it. While they
+ * go off one by one, an exec() may turn one on again that was off already. It is
+ * not off then, and neither is the program.
+ *
+ * A link is in force for as long as there is one. Whoever created it may disable
+ * the perf event when he lets go: libbpf does, also where the link is pinned.
+ *
+ * Context: any but NMI.
+ * Return: false if bpf_event_resume() came after bpf_event_begin_pause(), and nothing
+ * has changed.
+ */
+bool bpf_event_pause(struct perf_event *event)
+{
+	scoped_guard(raw_spinlock_irqsave, &bpf_hits_lock) {
+		if (event->bpf_resumed)
+			return false;
+		event->bpf_paused = true;
+		event_update_slot(event);
+	}
+	return true;
+}
+
+/**
+ * bpf_event_resume() - resume the program of a perf event
+ * @event: the perf event, or one that was inherited from it, which is off still; by
+ *	exec() with the context of @event locked
+ *
+ * An event that a task inherited has the program of its parent.
+ *
+ * Context: any but NMI.
+ */
+void bpf_event_resume(struct perf_event *event)
+{
+	struct perf_event *owner = event->parent ?: event;
+
+	scoped_guard(raw_spinlock_irqsave, &bpf_hits_lock) {
+		owner->bpf_resumed = true;
+		if (owner->bpf_paused) {
+			owner->bpf_paused = false;
+			event_update_slot(owner);
+		}
+	}
 }
 
 /**

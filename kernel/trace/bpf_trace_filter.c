@@ -97,6 +97,39 @@ bool bpf_event_filter_run_kprobe(struct trace_event_file *file, struct pt_regs *
 
 NOKPROBE_SYMBOL(bpf_event_filter_run_kprobe);
 
+/*
+ * Would the filter have been asked?  As trace_trigger_soft_disabled(), which can be
+ * probed, and calls triggers.
+ */
+static __always_inline bool filter_is_asked(const struct trace_event_file *file)
+{
+	if (file->flags & EVENT_FILE_FL_TRIGGER_COND)
+		return true;
+	if (file->flags & EVENT_FILE_FL_SOFT_DISABLED)
+		return false;
+	return !(file->flags & EVENT_FILE_FL_PID_FILTER) ||
+	       !this_cpu_read(file->tr->array_buffer.data->ignore_pid);
+}
+
+/**
+ * bpf_event_filter_missed() - account a hit that never got to a kprobe event
+ * @file: the event in its instance
+ *
+ * bpf_event_missed() for the event's filter, if it has one.
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ */
+void bpf_event_filter_missed(struct trace_event_file *file)
+{
+	const struct bpf_event_filter *filter;
+
+	filter = rcu_dereference_raw(file->bpf_filter);
+	if (filter && filter_is_asked(file))
+		bpf_count_miss(filter->prog, filter->stats);
+}
+
+NOKPROBE_SYMBOL(bpf_event_filter_missed);
+
 #ifdef CONFIG_UPROBES
 /**
  * bpf_event_filter_run_uprobe() - ask the filter of a uprobe event

@@ -3,6 +3,7 @@
 #include "common.h"
 #include "uprobe.h"
 #include "filter.h"
+#include "hitter.h"
 
 /* Slots of the area: hits, and what the program returns */
 enum { HITS, VERDICT };
@@ -50,7 +51,7 @@ static int print_prog(void)
 }
 
 /* Works on a map, in a function that can be probed */
-static int update_prog(int map)
+static int update_prog(enum bpf_prog_type type, int map)
 {
 	struct bpf_insn insns[] = {
 		BPF_MOV64_IMM(BPF_REG_1, 0),
@@ -68,7 +69,7 @@ static int update_prog(int map)
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
+	return prog_load_of(type, insns, ARRAY_SIZE(insns));
 }
 
 /* A tracepoint: only the same program is in its own way */
@@ -114,11 +115,71 @@ TEST_F(nested, kprobe)
 	EXPECT_EQ(1, info.missed);
 	EXPECT_EQ(1, misses(inner));
 
-	ASSERT_LE(0, filter_attach(INSTANCE, sys_enter_kind.event, update_prog(map)));
+	ASSERT_LE(0, filter_attach(INSTANCE, sys_enter_kind.event,
+				   update_prog(BPF_PROG_TYPE_RAW_TRACEPOINT, map)));
 	hit();
 	EXPECT_EQ(1, area_get(&self->area, HITS));
 	EXPECT_EQ(1, records_of(INSTANCE, "inner:"));
 	EXPECT_EQ(1, misses(inner));
+}
+
+/*
+ * Hits that kprobes itself drops are those of the filters, too: of each that would
+ * have been asked
+ */
+
+TEST_F(nested, kprobe_in_a_kprobe)
+{
+	int map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 1, 0);
+	int inner = filter_prog(&self->area, HITS, BPF_PROG_TYPE_KPROBE);
+	int other = filter_prog(&self->area, HITS, BPF_PROG_TYPE_KPROBE);
+	struct fdinfo info;
+	int fd, i;
+
+	ASSERT_EQ(0, event_add("inner", "p htab_map_update_elem"));
+	fd = filter_attach(INSTANCE, GROUP "/inner", inner);
+	ASSERT_LE(0, fd);
+	ASSERT_LE(0, filter_attach(TRACEFS, GROUP "/inner", other));
+	ASSERT_LE(0, filter_attach(INSTANCE, GROUP "/event",
+				   update_prog(BPF_PROG_TYPE_KPROBE, map)));
+	for (i = 0; i < 10; i++)
+		hit();
+	EXPECT_EQ(10, records_of(INSTANCE, "event:"));
+	EXPECT_EQ(0, area_get(&self->area, HITS));
+	ASSERT_EQ(0, read_fdinfo(fd, &info));
+	EXPECT_EQ(0, info.hits);
+	EXPECT_EQ(10, info.missed);
+	EXPECT_EQ(10, misses(inner));
+	EXPECT_EQ(10, misses(other));
+
+	/* Only those of a process that is not this one are wanted */
+	ASSERT_EQ(0, write_file(INSTANCE "/set_event_pid", 0, "1"));
+	hit();
+	EXPECT_EQ(10, misses(inner));
+	EXPECT_EQ(10, misses(other));
+	ASSERT_EQ(0, write_file(INSTANCE "/set_event_pid", 0, "%d", getpid()));
+	hit();
+	EXPECT_EQ(11, misses(inner));
+	EXPECT_EQ(11, misses(other));
+}
+
+TEST_F(nested, kretprobe_without_a_free_instance)
+{
+	int prog = filter_prog(&self->area, HITS, BPF_PROG_TYPE_KPROBE);
+	struct fdinfo info;
+	int fd;
+
+	/* One call at a time, as maxactive says */
+	ASSERT_EQ(0, event_add("rets", "r1 %s", WAIT_FUNC));
+	fd = filter_attach(INSTANCE, GROUP "/rets", prog);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, wait_together(3));
+	EXPECT_EQ(1, area_get(&self->area, HITS));
+	EXPECT_EQ(1, all_records(INSTANCE));
+	EXPECT_EQ(2, misses(prog));
+	ASSERT_EQ(0, read_fdinfo(fd, &info));
+	EXPECT_EQ(1, info.hits);
+	EXPECT_EQ(2, info.missed);
 }
 
 TEST_HARNESS_MAIN

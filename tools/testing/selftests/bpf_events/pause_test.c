@@ -9,13 +9,28 @@
 
 #define EXEC_ENV "BPF_EVENTS_EXEC"
 
-/* What a child of a test is for that has become another program */
+/* What a child of a test is for that has become another program, once it may go on */
 static __attribute__((constructor)) void hit_and_exit(void)
 {
-	if (!getenv(EXEC_ENV))
+	const char *go = getenv(EXEC_ENV);
+	char c;
+
+	if (!go)
 		return;
+	if (read(atoi(go), &c, 1) != 1)
+		_exit(1);
 	hits(3);
 	_exit(0);
+}
+
+/* Become another program, which waits until it can read from @go, hits three times */
+static void exec_and_hit(int go)
+{
+	char env[32], *argv[] = { "child", NULL }, *envp[] = { env, NULL };
+
+	snprintf(env, sizeof(env), EXEC_ENV "=%d", go);
+	execve("/proc/self/exe", argv, envp);
+	_exit(2);
 }
 
 FIXTURE(pause) {
@@ -96,10 +111,9 @@ TEST_F(pause, enable_on_exec)
 	child = fork();
 	ASSERT_LE(0, child);
 	if (!child) {
-		if (read(go[0], &c, 1) != 1 || setenv(EXEC_ENV, "1", 1))
+		if (read(go[0], &c, 1) != 1)
 			_exit(1);
-		execl("/proc/self/exe", "child", NULL);
-		_exit(2);
+		exec_and_hit(go[0]);
 	}
 	self->attr.disabled = 1;
 	self->attr.enable_on_exec = 1;
@@ -108,13 +122,11 @@ TEST_F(pause, enable_on_exec)
 	ASSERT_EQ(0, perf_set_bpf(fd, self->prog));
 	EXPECT_TRUE(stands_still(&self->area));
 	EXPECT_EQ(0, area_get(&self->area, 0));
-	ASSERT_EQ(1, write(go[1], "", 1));
+	ASSERT_EQ(2, write(go[1], "12", 2));
 	EXPECT_EQ(0, child_status(child));
 	EXPECT_EQ(3, area_get(&self->area, 0));
 	EXPECT_TRUE(runs(&self->area));
 }
-
-/* Groups */
 
 static __u64 count_of(int fd)
 {
@@ -122,6 +134,106 @@ static __u64 count_of(int fd)
 
 	return read(fd, &count, 8) == 8 ? count : ~0ULL;
 }
+
+/* One that a task has inherited turns on the program of its parent */
+TEST_F(pause, enable_on_exec_inherited)
+{
+	struct perf_event_attr other = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(other),
+		.config = PERF_COUNT_SW_DUMMY,
+	};
+	int fd, go[2];
+	pid_t child;
+
+	ASSERT_EQ(0, pipe(go));
+	self->attr.disabled = 1;
+	self->attr.enable_on_exec = 1;
+	self->attr.inherit = 1;
+	fd = perf_open(&self->attr, 0, -1);
+	ASSERT_LE(0, fd);
+	/* Not inherited, so that perf cannot swap what the two tasks have */
+	ASSERT_LE(0, perf_open(&other, 0, -1));
+	ASSERT_EQ(0, perf_set_bpf(fd, self->prog));
+	EXPECT_TRUE(stands_still(&self->area));
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child)
+		exec_and_hit(go[0]);
+	ASSERT_EQ(1, write(go[1], "", 1));
+	EXPECT_EQ(0, child_status(child));
+	EXPECT_EQ(3, count_of(fd));
+	EXPECT_EQ(3, area_get(&self->area, 0));
+
+	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_TRUE(stands_still(&self->area));
+	EXPECT_EQ(3, count_of(fd));
+}
+
+/*
+ * exec() while all that inherited the event are turned off one after another:
+ * whether it comes before or after that, the program does what the event does
+ */
+
+#define EXECS 12
+#define OTHERS 100
+
+TEST_F(pause, disable_during_exec)
+{
+	pid_t children[EXECS], others[OTHERS];
+	int fd, i, starts[2], go[2];
+	__u64 ran = 0, counted = 0;
+	char c;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "CONFIG_SMP, and two CPUs");
+	ASSERT_EQ(0, pipe(starts));
+	ASSERT_EQ(0, pipe(go));
+	self->attr.disabled = 1;
+	self->attr.enable_on_exec = 1;
+	self->attr.inherit = 1;
+	fd = perf_open(&self->attr, 0, -1);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, perf_set_bpf(fd, self->prog));
+
+	/* Those that exec() are turned off first, and then there is some time left */
+	for (i = 0; i < EXECS; i++) {
+		children[i] = fork();
+		ASSERT_LE(0, children[i]);
+		if (children[i])
+			continue;
+		if (pin(1) || read(starts[0], &c, 1) != 1)
+			_exit(3);
+		exec_and_hit(go[0]);
+	}
+	for (i = 0; i < OTHERS; i++) {
+		others[i] = fork();
+		ASSERT_LE(0, others[i]);
+		if (!others[i]) {
+			pause();
+			_exit(0);
+		}
+	}
+
+	for (i = 0; i < EXECS; i++) {
+		ASSERT_EQ(1, write(starts[1], "", 1));
+		usleep(i * 200);
+		ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+		ASSERT_EQ(1, write(go[1], "", 1));
+		ASSERT_LT(0, wait(NULL));
+		EXPECT_EQ(count_of(fd) - counted, area_get(&self->area, 0) - ran);
+		counted = count_of(fd);
+		ran = area_get(&self->area, 0);
+		ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+		EXPECT_TRUE(stands_still(&self->area));
+	}
+	for (i = 0; i < OTHERS; i++) {
+		ASSERT_EQ(0, kill(others[i], SIGKILL));
+		EXPECT_EQ(-SIGKILL, child_status(others[i]));
+	}
+}
+
+/* Groups */
 
 /* The leader of a group on CPU 0, whose function nobody hits; of the same PMU */
 static int leader_open(unsigned int flags, bool disabled)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A run that has to be skipped is counted: no loss is silent */
 #include "common.h"
+#include "filter.h"
 #include "hitter.h"
 
 /* A function that the timer interrupt calls */
@@ -164,6 +165,27 @@ TEST_F(nested, all_programs_of_the_event_miss)
 	EXPECT_EQ(0, area_get(&self->area, INNER));
 	EXPECT_EQ(5, misses(inner[0]));
 	EXPECT_EQ(5, misses(inner[1]));
+}
+
+/* The function tracer is no kprobe: it sees what a program calls, from whatever probe */
+TEST_F(nested, function_tracer)
+{
+	struct probe outer;
+
+	if (access(TRACEFS "/set_ftrace_filter", F_OK))
+		SKIP(return, "CONFIG_FUNCTION_TRACER");
+	ASSERT_EQ(0, instance_create(INSTANCE));
+	ASSERT_EQ(0, write_file(INSTANCE "/set_ftrace_filter", 0, UPDATE_FUNC));
+	ASSERT_EQ(0, write_file(INSTANCE "/current_tracer", 0, "function"));
+	ASSERT_EQ(0, site_create(&outer, "outer", BODY_FUNC, variant->outer_body, 0));
+	ASSERT_LE(0, attach(&outer, map_update_prog(&self->area, OUTER, self->map, 0)));
+	if (variant->optimize && variant->outer_body)
+		wait_optimized(BODY_FUNC);
+	hit_body();
+	EXPECT_EQ(1, area_get(&self->area, OUTER));
+	EXPECT_EQ(1, records_of(INSTANCE, UPDATE_FUNC " <-"));
+	EXPECT_EQ(0, write_file(INSTANCE "/current_tracer", 0, "nop"));
+	EXPECT_EQ(0, write_file(INSTANCE "/set_ftrace_filter", O_TRUNC, ""));
 }
 
 /* Other ways to miss */

@@ -334,6 +334,26 @@ TEST_F(program, fields_of_all_sizes)
 	}
 }
 
+/* Between fields there is nothing of the kernel's stack (CONFIG_INIT_STACK_ALL_PATTERN) */
+TEST_F(program, hole)
+{
+	static const char * const events[] = {
+		"syscalls/sys_enter_sched_get_priority_max",
+		"syscalls/sys_exit_sched_get_priority_max",
+	};
+	int i, perf;
+
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		perf = perf_open_event(events[i]);
+		ASSERT_EQ(0, perf_set_bpf(perf, field_prog(&self->area, 12, 4)));
+		area_set(&self->area, 0, ~0ULL);
+		hit();
+		EXPECT_EQ(i + 1, area_get(&self->area, 1));
+		EXPECT_EQ(0, area_get(&self->area, 0));
+		close(perf);
+	}
+}
+
 static int load_access(__u8 code, int off)
 {
 	struct bpf_insn insns[] = {

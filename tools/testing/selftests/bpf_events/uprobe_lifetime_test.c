@@ -168,6 +168,50 @@ static unsigned short counter(void)
 	return __atomic_load_n(&usdt.counter, __ATOMIC_RELAXED);
 }
 
+/* A probe of an event that has another one can go while the event is on */
+
+FIXTURE(sibling) {
+	struct area area;
+	unsigned long body;
+	int fd;
+};
+
+FIXTURE_SETUP(sibling)
+{
+	const char *missing = uprobe_prepare();
+	struct probe probe;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, area_create(&self->area));
+	self->body = file_offset(user_body);
+	ASSERT_EQ(0, uprobe_create(&probe, 0));
+	ASSERT_EQ(0, write_file(TRACEFS "/uprobe_events", O_APPEND,
+				"p:" GROUP "/event " SELF ":0x%lx", self->body));
+	self->fd = attach(&probe, count_prog(&self->area, 0, 1));
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN_PARENT(sibling)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F(sibling, goes)
+{
+	__u64 count;
+
+	user_hits(3);
+	EXPECT_EQ(6, area_get(&self->area, 0));
+	ASSERT_EQ(0, write_file(TRACEFS "/uprobe_events", O_APPEND,
+				"-:" GROUP "/event " SELF ":0x%016lx", self->body));
+	user_hits(3);
+	EXPECT_EQ(9, area_get(&self->area, 0));
+	ASSERT_EQ(sizeof(count), read(self->fd, &count, sizeof(count)));
+	EXPECT_EQ(9, count);
+}
+
 FIXTURE(ref_ctr) {
 	struct probe probe;
 	struct area area;
