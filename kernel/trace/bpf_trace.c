@@ -541,26 +541,34 @@ int bpf_event_set_prog(struct perf_event *event, u32 prog_fd)
 	return err;
 }
 
-/*
- * Whoever still sees an attachment that its event has lost.
+/**
+ * bpf_wait_for_runs() - wait for runs of programs that are under way
  *
- * But for uprobes, what runs programs has preemption disabled. The grace period is
- * an expedited one, since those who detach many probes close one after another. It
+ * Of those that run with preemption disabled, or as readers of RCU. The grace period
+ * is an expedited one, since agents close many attachments one after another. It
  * interrupts each CPU that is neither idle nor, with nohz_full, in user space, once.
- * To disarm a kprobe, which is next if nobody else has the event, interrupts them
- * all, several times. For other events it might be the only interrupt, so where
- * there are CPUs that want none, those who close them wait longer.
+ * Where there are CPUs that want no interrupts this might be their only one, so
+ * there close() takes longer.
+ *
+ * Context: process, may sleep.
  */
-static void event_wait_for_readers(const struct trace_event_call *call)
+void bpf_wait_for_runs(void)
 {
-	bool is_kprobe = call && call->flags & TRACE_EVENT_FL_KPROBE;
-
-	if (call && call->flags & TRACE_EVENT_FL_UPROBE)
-		uprobe_unregister_sync();
-	else if (tick_nohz_full_enabled() && !is_kprobe)
+	if (tick_nohz_full_enabled())
 		synchronize_rcu();
 	else
 		synchronize_rcu_expedited();
+}
+
+/* Wait for readers of an attachment that its event has lost. */
+static void event_wait_for_readers(const struct trace_event_call *call)
+{
+	if (call && call->flags & TRACE_EVENT_FL_UPROBE)
+		uprobe_unregister_sync();
+	else if (call && call->flags & TRACE_EVENT_FL_KPROBE)
+		synchronize_rcu_expedited(); /* to disarm it interrupts all CPUs anyway */
+	else
+		bpf_wait_for_runs();
 }
 
 static void event_array_drop(struct trace_event_call *call,

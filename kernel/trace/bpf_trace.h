@@ -101,7 +101,8 @@ bpf_count_miss(struct bpf_prog *prog, struct bpf_attachment_stats __percpu *stat
  * context alike, so these programs never run on top of each other, or on top of a
  * map operation of bpf(2): they cannot spin on a lock of a map that the code below
  * them holds. Programs on uprobes and those of other types, which do not take the
- * guard, can be below; for them, maps have guards of their own.
+ * guard, can be below; for them, hash, LRU and LPM maps have guards of their own, and
+ * with the lock of a queue, a stack or a ring nothing is called that can have a kprobe.
  *
  * If it is 0 here, it stays so until it is set: what interrupts in between puts it
  * back. It is set before, and cleared after, all that can be traced: that may be
@@ -209,6 +210,8 @@ static inline bool is_multi_attach_type(enum bpf_attach_type type)
 
 int bpf_event_attach(struct perf_event *event, int prog_fd, struct bpf_prog *prog,
 		     u64 cookie);
+
+void bpf_wait_for_runs(void);
 
 bool bpf_event_runs_progs(const struct perf_event *event);
 u32 bpf_event_prog_ids(const struct trace_event_call *call, u32 *ids);

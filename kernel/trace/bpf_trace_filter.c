@@ -28,7 +28,6 @@
 #include <linux/slab.h>
 #include <linux/stringify.h>
 #include <linux/syscalls.h>
-#include <linux/tick.h>
 #include <linux/trace_events.h>
 #include <trace/syscall.h>
 
@@ -316,6 +315,24 @@ static struct bpf_event_filter *filter_of(const struct trace_event_file *file)
 	return rcu_dereference_protected(file->bpf_filter, lockdep_is_held(&event_mutex));
 }
 
+static struct bpf_event_filter *filter_new(const struct filter_request *req)
+{
+	struct bpf_event_filter *filter = kzalloc(sizeof(*filter), GFP_KERNEL);
+
+	if (!filter)
+		return NULL;
+	filter->stats = alloc_percpu(struct bpf_attachment_stats);
+	if (!filter->stats) {
+		kfree(filter);
+		return NULL;
+	}
+	bpf_prog_inc(req->prog);
+	filter->prog = req->prog;
+	filter->owner = req->owner;
+	refcount_set(&filter->refs, 1);
+	return filter;
+}
+
 static void filter_free(struct bpf_event_filter *filter)
 {
 	bpf_prog_put(filter->prog);
@@ -332,19 +349,6 @@ static void filter_put(struct bpf_event_filter *filter)
 static void filter_put_rcu(struct rcu_head *rcu)
 {
 	filter_put(container_of(rcu, struct bpf_event_filter, rcu));
-}
-
-/*
- * For hits that are under way: all have preemption disabled while they ask a filter
- * and record, but for those of uprobes, which are RCU readers then. Expedited, as
- * in bpf_event_release(), unless there are CPUs that want no interrupts.
- */
-static void filter_wait_for_hits(void)
-{
-	if (tick_nohz_full_enabled())
-		synchronize_rcu();
-	else
-		synchronize_rcu_expedited();
 }
 
 /* Return: whether the event records now. */
@@ -367,43 +371,28 @@ static int filter_link(const struct filter_request *req)
 	struct bpf_event_filter *filter;
 	int err;
 
+	filter = filter_new(req);
+	if (!filter)
+		return -ENOMEM;
+
 	/* The ring buffer of the top instance is small until an event is enabled. */
 	err = tracing_update_buffers(file->tr);
-	if (err) {
-		filter_refused(req, FILTER_NOT_ENABLED, 0);
-		return err;
-	}
-
-	err = -ENOMEM;
-	filter = kzalloc(sizeof(*filter), GFP_KERNEL);
-	if (!filter)
-		return err;
-	filter->stats = alloc_percpu(struct bpf_attachment_stats);
-	if (!filter->stats)
-		goto free_filter;
-
-	filter->prog = req->prog;
-	filter->owner = req->owner;
-	filter->enabled = !filter_event_is_on(file);
-	refcount_set(&filter->refs, 1);
-	rcu_assign_pointer(file->bpf_filter, filter);
-	set_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
-
-	err = trace_event_enable_disable(file, 1, 0);
 	if (!err) {
+		filter->enabled = !filter_event_is_on(file);
+		rcu_assign_pointer(file->bpf_filter, filter);
+		set_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
+		err = trace_event_enable_disable(file, 1, 0);
 		/* Hits that began without the filter go on to record. */
-		if (!filter->enabled)
-			filter_wait_for_hits();
-		return 0;
+		if (!err && !filter->enabled)
+			bpf_wait_for_runs();
 	}
+	if (!err)
+		return 0;
 
-	/* It did not get as far as a hit. */
 	filter_refused(req, FILTER_NOT_ENABLED, 0);
 	filter_unlink(file);
-	filter_wait_for_hits();
-free_filter:
-	free_percpu(filter->stats);
-	kfree(filter);
+	bpf_wait_for_runs();
+	filter_put(filter);
 	return err;
 }
 
@@ -482,7 +471,7 @@ int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
 		err = filter_refused(&req, FILTER_HAS_STRING, 0);
 	if (!err)
 		err = filter_link(&req);
-	if (err && !IS_ERR_OR_NULL(req.prog))
+	if (!IS_ERR_OR_NULL(req.prog))
 		bpf_prog_put(req.prog);
 	return err;
 }
@@ -524,9 +513,10 @@ bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
 		if (!filter || (owner && filter->owner != owner))
 			return false;
 		refcount_inc(&filter->refs);
-		if (filter->enabled)
+		if (filter->enabled) {
 			trace_event_enable_disable(file, 0, 0);
-		filter->enabled = false;
+			filter->enabled = false;
+		}
 		on = filter_event_is_on(file);
 	}
 
@@ -536,7 +526,7 @@ bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
 	 * event on, what they see without it is theirs.
 	 */
 	if (!on)
-		filter_wait_for_hits();
+		bpf_wait_for_runs();
 
 	scoped_guard(mutex, &event_mutex) {
 		/* Not so if the event went meanwhile, or somebody else has cleared it. */
@@ -547,7 +537,7 @@ bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
 	}
 
 	/* Now for those of hits that began meanwhile, since somebody turned the event on. */
-	filter_wait_for_hits();
+	bpf_wait_for_runs();
 	filter_put(filter);
 	return true;
 }
