@@ -779,25 +779,39 @@ static void attach_and_detach(const struct sweep *sweep, unsigned int nr, bool s
 	show_cost("detach", sweep, nr, detached, nothing);
 }
 
-/* ---- which grace periods are waited for: kprobes on what waits count */
+/* ---- which grace periods the caller waits for: perf events of its own, on what waits, count */
 
 static const char * const waits[] = {
 	"synchronize_rcu", "synchronize_rcu_expedited", "synchronize_srcu", "synchronize_rcu_tasks",
 	"synchronize_rcu_tasks_rude", "synchronize_rcu_tasks_trace", "rcu_barrier",
 };
 
-/* Adds to counts how often each was called until now, or with -1 subtracts it. */
-static void count_waits(long *counts, int sign)
+/*
+ * Counts calls by this task. Return: a perf event, or less than 0 where there is no
+ * such function: some configurations have some only.
+ */
+static int count_calls(const char *func)
 {
-	char line[256], name[64];
-	long hits;
+	struct perf_event_attr attr;
+	struct probe probe;
+	int err;
+
+	err = probe_create_at(&probe, func, func, 0, 0) ?: probe_attr(&probe, &attr);
+	if (err)
+		return err;
+	attr.sample_period = 0;
+	return must(func, perf_open(&attr, 0, -1));
+}
+
+/* Adds to counts how often each was called until now, or with -1 subtracts it. */
+static void count_waits(const int *fds, long *counts, int sign)
+{
+	__u64 calls;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(waits); i++) {
-		snprintf(name, sizeof(name), "  %s ", waits[i]);
-		if (find_line(TRACEFS "/kprobe_profile", name, line, sizeof(line)) &&
-		    sscanf(line, "%*s %ld", &hits) == 1)
-			counts[i] += sign * hits;
+		if (fds[i] >= 0 && read(fds[i], &calls, sizeof(calls)) == sizeof(calls))
+			counts[i] += sign * calls;
 	}
 }
 
@@ -805,20 +819,21 @@ static void show_waits(const struct sweep *sweep, unsigned int nr)
 {
 	long counts[2][ARRAY_SIZE(waits)] = {};
 	int prog = sweep_program(sweep, nr, false);
+	int fds[ARRAY_SIZE(waits)];
 	size_t i, what;
 
-	for (i = 0; i < ARRAY_SIZE(waits); i++) /* some configurations have some only */
-		event_add(waits[i], "p %s", waits[i]);
-	must("enable", write_file(TRACEFS "/events/" GROUP "/enable", 0, "1"));
-	count_waits(counts[0], -1);
-	sweep->attach(nr, prog);
-	count_waits(counts[0], 1);
-	count_waits(counts[1], -1);
-	sweep->detach(nr, prog);
-	count_waits(counts[1], 1);
-	must("disable", write_file(TRACEFS "/events/" GROUP "/enable", 0, "0"));
 	for (i = 0; i < ARRAY_SIZE(waits); i++)
+		fds[i] = count_calls(waits[i]);
+	count_waits(fds, counts[0], -1);
+	sweep->attach(nr, prog);
+	count_waits(fds, counts[0], 1);
+	count_waits(fds, counts[1], -1);
+	sweep->detach(nr, prog);
+	count_waits(fds, counts[1], 1);
+	for (i = 0; i < ARRAY_SIZE(waits); i++) {
+		close(fds[i]);
 		event_remove(waits[i]);
+	}
 	close(prog);
 	for (what = 0; what < 2; what++) {
 		for (i = 0; i < ARRAY_SIZE(waits); i++)
