@@ -13,8 +13,8 @@
  *			    slots[1]	    prog, stats	      bpf_paused
  *			    ...
  *
- * What a hit runs for a slot is its attachment, or, while the owner has it paused,
- * one that does nothing: so a hit asks nobody, and runs what it finds.
+ * A slot points to the attachment, or to bpf_idle_attachment while the owner has it
+ * paused. So a hit tests no state, and runs what it finds.
  *
  * While a kprobe event has one program, not paused, and nothing else to do,
  * trace_probe_event has a pointer to the attachment, too, by which a hit gets to
@@ -64,7 +64,7 @@ static unsigned int idle_attachment_run(const void *ctx, const struct bpf_insn *
 
 NOKPROBE_SYMBOL(idle_attachment_run);
 
-/* Nobody reads them. */
+/* Written, never read. */
 static DEFINE_PER_CPU(struct bpf_attachment_stats, idle_stats);
 
 const struct bpf_attachment bpf_idle_attachment = {
@@ -183,7 +183,7 @@ static struct bpf_event_array *event_array(const struct trace_event_call *call)
 					 lockdep_is_held(&bpf_event_mutex));
 }
 
-/* The same, for those who change nothing but what hits look at */
+/* The same, for holders of bpf_hits_lock */
 static struct bpf_event_array *event_array_of_hits(const struct trace_event_call *call)
 {
 	return rcu_dereference_protected(call->bpf_array,
@@ -244,9 +244,9 @@ static void event_array_free(struct rcu_head *rcu)
 }
 
 /*
- * If all that hits of a kprobe event are for is to run one program, point to
- * it. One that overrides return values does not count: whoever runs it has to
- * look at the registers afterwards.
+ * Point to the program of a kprobe event whose hits have nothing else to do than to
+ * run it. A program that overrides return values is none of these: the registers
+ * have to be looked at after its run.
  */
 static void event_update_sole(struct trace_event_call *call)
 {
@@ -266,7 +266,7 @@ static void event_update_sole(struct trace_event_call *call)
 }
 
 /**
- * bpf_event_update_sole() - look again who wants the hits of a kprobe event
+ * bpf_event_update_sole() - find out again what the hits of a kprobe event are for
  * @call: the event, whose flags say that tracing of it has begun or ceased
  *
  * Hits that are under way may still be handled as before.
@@ -667,8 +667,8 @@ void bpf_event_begin_pause(struct perf_event *event)
  * go off one by one, an exec() may turn one on again that was off already. It is
  * not off then, and neither is the program.
  *
- * A link is in force for as long as there is one. Whoever created it may disable
- * the perf event when he lets go: libbpf does, also where the link is pinned.
+ * A link is in force for as long as there is one. DISABLE does not pause it: libbpf
+ * disables the perf event when it closes a link, also where the link is pinned.
  *
  * Context: any but NMI.
  * Return: false if bpf_event_resume() came after bpf_event_begin_pause(), and nothing

@@ -45,8 +45,8 @@ struct bpf_attachment_stats {
 /*
  * A program on an event; owned by the perf event that brought it. It does not
  * change. perf_event::bpf and a slot point to it, from its attach to
- * bpf_event_release(), which frees it after the grace period of those who run it:
- * that of RCU, for uprobe events that of RCU tasks trace.
+ * bpf_event_release(), which frees it after the grace period of its readers: that of
+ * RCU, for uprobe events that of RCU tasks trace.
  */
 struct bpf_attachment {
 	struct bpf_hit				hit;
@@ -145,7 +145,7 @@ static __always_inline u32 bpf_run_quickly(const struct bpf_prog *prog, void *ct
 }
 
 #ifdef CONFIG_BPF_EVENTS
-/* Guarded. Whether runs are @timed is to be known at compile time. */
+/* Caller holds the guard. @timed is a compile-time constant. */
 static __always_inline u32
 __bpf_attachment_run(const struct bpf_attachment *att, void *ctx, bool timed)
 {
@@ -216,7 +216,7 @@ void bpf_wait_for_runs(void);
 bool bpf_event_runs_progs(const struct perf_event *event);
 u32 bpf_event_prog_ids(const struct trace_event_call *call, u32 *ids);
 
-/* An attachment, as those see it who ask about it. */
+/* Snapshot of an attachment, for queries */
 struct bpf_attachment_info {
 	struct bpf_attachment_stats	stats;
 	u64				cookie;

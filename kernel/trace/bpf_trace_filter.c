@@ -7,8 +7,8 @@
  *
  *	bpf-<fd>	the program behind a descriptor of the writer. It stays
  *			until the filter file is closed that it was written to.
- *	bpf-id:<id>	the program with this id. It stays until somebody writes
- *			0 to the filter file.
+ *	bpf-id:<id>	the program with this id. It stays until 0 is written
+ *			to the filter file.
  *
  * Either enables the event, and disables it again in the end, unless it was
  * enabled before. A program and a filter string exclude each other.
@@ -37,7 +37,7 @@
 /* The filter of an event in an instance, that is, of a struct trace_event_file. */
 struct bpf_event_filter {
 	struct rcu_head				rcu;
-	refcount_t				refs;	/* the event's, and of who clears it */
+	refcount_t				refs;	/* the event's, and while it is cleared */
 	struct bpf_prog				*prog;
 	struct file				*owner; /* NULL for bpf-id:<id> */
 	struct bpf_attachment_stats __percpu	*stats;
@@ -497,8 +497,8 @@ int bpf_event_filter_busy(struct trace_event_file *file, const char *text)
  * @owner: only if it was written to this open file, or NULL for in any case
  *
  * Once this returns, the program does not run on behalf of this event, and
- * what was enabled for it records nothing that it has not seen. Nobody but the
- * caller waits for that.
+ * what was enabled for it records nothing that it has not seen. The wait for that is
+ * without event_mutex, so it holds up the caller alone.
  *
  * Context: process; takes event_mutex, may sleep for RCU grace periods.
  * Return: whether there was one.
@@ -529,14 +529,14 @@ bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
 		bpf_wait_for_runs();
 
 	scoped_guard(mutex, &event_mutex) {
-		/* Not so if the event went meanwhile, or somebody else has cleared it. */
+		/* Not so if the event went meanwhile, or another write has cleared it. */
 		if (filter_of(file) == filter) {
 			filter_unlink(file);
 			filter_put(filter);
 		}
 	}
 
-	/* Now for those of hits that began meanwhile, since somebody turned the event on. */
+	/* Now for hits that began meanwhile, because the event was turned on again. */
 	bpf_wait_for_runs();
 	filter_put(filter);
 	return true;

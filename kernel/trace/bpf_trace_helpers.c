@@ -37,7 +37,7 @@ bpf_tracing_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
 		return &bpf_task_storage_delete_recur_proto;
 	case BPF_FUNC_find_vma:
 		return &bpf_find_vma_proto;
-	case BPF_FUNC_get_func_ip: /* the verifier knows who has one */
+	case BPF_FUNC_get_func_ip: /* the verifier knows which programs have one */
 		return &bpf_get_func_ip_proto_tracing;
 	case BPF_FUNC_get_task_stack:
 		return prog->sleepable ? &bpf_get_task_stack_sleepable_proto :

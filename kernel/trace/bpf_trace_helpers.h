@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The helpers and kfuncs of tracing programs, and who has them.
+ * The helpers and kfuncs of tracing programs, and which programs have them.
  */
 #ifndef _KERNEL_TRACE_BPF_TRACE_HELPERS_H
 #define _KERNEL_TRACE_BPF_TRACE_HELPERS_H

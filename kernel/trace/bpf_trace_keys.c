@@ -84,7 +84,7 @@ __bpf_kfunc void bpf_key_put(struct bpf_key *bkey)
 
 #ifdef CONFIG_SYSTEM_DATA_VERIFICATION
 /**
- * bpf_verify_pkcs7_signature() - is data what somebody has signed?
+ * bpf_verify_pkcs7_signature() - does a signature match the data?
  * @data_p: the data
  * @sig_p: the signature, PKCS#7
  * @trusted_keyring: the keys to trust

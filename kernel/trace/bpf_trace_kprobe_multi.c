@@ -406,11 +406,11 @@ static void kprobe_multi_put_modules(struct bpf_kprobe_multi_link *link)
 }
 
 /*
- * The functions are as if there had never been a link once the fprobe is
- * unregistered, and nobody runs the program any more one grace period later: what
- * runs it looks whether the fprobe is disabled, or its returns stopped, with
- * preemption disabled. That is so even if ftrace is dead and unregisters nothing;
- * then the link is never freed.
+ * Unregistering the fprobe takes its calls out of the functions. One grace period
+ * later the program does not run any more: handlers test, with preemption disabled,
+ * whether the fprobe is disabled, or its returns stopped. That is so even if ftrace is
+ * dead and unregisters nothing; then the link is never freed. The grace period is an
+ * expedited one, since patching the functions has interrupted all CPUs anyway.
  */
 static void kprobe_multi_release(struct bpf_link *bpf_link)
 {
@@ -430,7 +430,7 @@ static void kprobe_multi_free(struct bpf_kprobe_multi_link *link)
 	kvfree(link);
 }
 
-/* Released links, which those who were on their way to the fprobe may look at */
+/* Released links, which callers still in the trampoline may look at */
 static LLIST_HEAD(kprobe_multi_gone);
 
 /*

@@ -36,10 +36,10 @@ static struct perf_event *perf_link_event(const struct bpf_link *link)
 }
 
 /*
- * If somebody else has the perf event, it goes on without the program. If not, it
- * goes as well, and it has to be off by the time that its program is: so that is left
- * to the release of the file, which is before a task returns to user space. A worker
- * leaves it to another, but nobody waits for the first, either.
+ * A perf event that has other users goes on without the program. Otherwise it goes as
+ * well, and it has to be off by the time that its program is: so that is left to the
+ * release of the file, which is before a task returns to user space. A worker leaves it
+ * to another worker, but nothing waits for the first, either.
  *
  * What is counted are references, and some are only held for a moment, by what finds
  * the file without having it:

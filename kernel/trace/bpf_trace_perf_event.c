@@ -52,7 +52,7 @@ static void pe_complete_data(const struct bpf_prog *prog, struct perf_event *eve
 
 	if (data->sample_flags & PERF_SAMPLE_CALLCHAIN)
 		return;
-	/* The latter is set where there are tail calls, of who knows what. */
+	/* The latter is set where there are tail calls, to any program. */
 	if (prog->call_get_stack || prog->cb_access)
 		perf_sample_save_callchain(data, event, regs);
 	else

@@ -106,7 +106,7 @@ static void send_later(struct irq_work *work)
 	struct task_struct *task = sw->task;
 
 	group_send_sig_info(sw->sig, SEND_SIG_PRIV, task, sw->type);
-	/* Only now: who claims it changes what has just been read. */
+	/* Only now: the next user of this slot overwrites what has just been read. */
 	smp_store_release(&sw->task, NULL);
 	put_task_struct(task);
 }

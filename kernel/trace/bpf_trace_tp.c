@@ -76,7 +76,7 @@ static struct pt_regs *tp_ctx_regs(void *ctx)
  * @rctxp: is set to the recursion context
  *
  * A hit inside the handling of another event in the same context gets none:
- * what is there is in use. The programs of the event, who see the record, miss
+ * what is there is in use. The programs of the event, which see the record, miss
  * this hit.
  *
  * Context: preemption disabled; any of task, softirq, hardirq and NMI.

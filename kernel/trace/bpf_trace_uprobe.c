@@ -57,8 +57,8 @@ u32 bpf_uprobe_prog_run(const struct bpf_prog *prog, u64 cookie,
 }
 
 /*
- * A perf event that watches one task is not to run its program for others,
- * whoever else watches the same uprobe event.
+ * A perf event that watches one task does not run its program for other tasks, also
+ * where another perf event has the uprobe event hit by them.
  */
 static bool bpf_uprobe_covers_current(const struct bpf_attachment *att)
 {
