@@ -21,6 +21,7 @@ help:
 	@echo 'make tree                  build/linux: the baseline, then one commit a patch; edit and commit there'
 	@echo 'make export                build/linux -> series/ and the copies of the files that it adds'
 	@echo 'make check [AFRESH=1]      do these agree, is each patch clean [as if nothing were known]'
+	@echo 'make bump                  the newest 6.12 in Debian'"'"'s archive: does everything fit it, does it pass? Then baseline/version names it'
 	@echo 'make test-list             accept the names of the tests that ran last as the list of those that must run'
 	@echo 'make clean                 remove build/ (refuses while a git tree there has work that is not exported)'
 
@@ -44,7 +45,7 @@ check:
 	@scripts/check/check
 test:
 	@$(if $(TESTS),scripts/selftests/some $(or $(KERNEL),series),scripts/test)
-promises tree export clean test-list:
+promises tree export bump clean test-list:
 	@scripts/$@
 
-.PHONY: help run shell bench clients mutants own-tests soak apply test promises tree export check clean test-list
+.PHONY: help run shell bench clients mutants own-tests soak apply test promises tree export bump check clean test-list

@@ -22,6 +22,9 @@ mkdir -p "$logs" "$build/stamp"
 export LC_ALL=C PATH=/usr/lib/ccache:$PATH CCACHE_BASEDIR=$build CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
 export KBUILD_BUILD_USER=bpf KBUILD_BUILD_HOST=kprobe KBUILD_BUILD_TIMESTAMP=@0
 
+# How many times longer than on a quick host something may take before it counts as hung.
+export PATIENCE=${PATIENCE:-1}
+
 # What git does here must not depend on anybody's configuration, and the same input gives the same commit ids.
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX # a hook's, or those of rebase --exec
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
@@ -71,7 +74,7 @@ unless_hung() {
 		sleep 1
 		size=$(stat -c %s "$file" 2>/dev/null || true)
 		[[ $size = "$last" ]] || last=$size since=$SECONDS
-		if ((SECONDS - since >= ${HUNG_AFTER:-1200})); then
+		if ((SECONDS - since >= ${HUNG_AFTER:-1200 * PATIENCE})); then
 			echo "hung: ${file#"$top/"} has not grown for $((SECONDS - since)) s"
 			kill "$pid" || true
 			break
@@ -120,18 +123,25 @@ exported_files() {
 	(cd "$1" && { find series "${dirs[@]}" -type f ! -name 'cover-letter*.txt' ! -name README 2>/dev/null || :; } | sort)
 }
 
-# patches_of A[-C]: the numbers of the patches in these parts of the series, as the table in series/README has them.
+# patches_of A[-C]: the numbers of the patches in these parts of the series, as the table in series/README has them.  A builds on
+# part 0, which is taken with it.
 patches_of() {
-	awk -F ' *[|] *' -v from="${1%%-*}" -v to="${1##*-}" '$2 ~ /^[A-Z]$/ && $2 >= from && $2 <= to {
+	awk -F ' *[|] *' -v from="${1%%-*}" -v to="${1##*-}" 'BEGIN { if (from == "A") from = "0" }
+		$2 ~ /^[0A-Z]$/ && $2 >= from && $2 <= to {
 		split($3, range, "-")
 		for (i = range[1]; i <= range[2]; i++)
 			printf "%04d\n", i
 	}' "$top/series/README"
 }
 
+# is_kernel NAME: does scripts/build know this kernel?
+is_kernel() {
+	[[ $1 =~ ^(series|debug|off|baseline|stock|parts)(-.*)?$ && (! ${BASH_REMATCH[2]} || -e $scripts/configs/${BASH_REMATCH[2]#-}.config) ]]
+}
+
 # What build/linux was made from.
 hash_files() { find "$@" -type f -print0 | sort -z | xargs -0 -r sha256sum | sha256sum | cut -c-16; }
-baseline_key() { echo "$(<"$build/stamp/stock") $(cd "$top" && hash_files baseline)"; }
+baseline_key() { echo "$(<"$build/stamp/stock") $(cd "$top" && hash_files baseline ! -name version)"; }
 series_key() { echo "$(baseline_key) $(cd "$top" && hash_files series -name '0*.patch')"; }
 
 # guest_samples DIR NAME...: these samples with their demos in DIR/samples, for vm -d DIR.
