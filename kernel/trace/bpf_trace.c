@@ -318,11 +318,11 @@ static struct bpf_attachment *bpf_attachment_new(const struct bpf_attach_request
 {
 	struct bpf_attachment *att;
 
-	att = kzalloc(sizeof(*att), GFP_KERNEL);
+	att = kzalloc(sizeof(*att), GFP_KERNEL_ACCOUNT);
 	if (!att)
 		return NULL;
 
-	att->stats = alloc_percpu(struct bpf_attachment_stats);
+	att->stats = alloc_percpu_gfp(struct bpf_attachment_stats, GFP_KERNEL_ACCOUNT);
 	if (!att->stats) {
 		kfree(att);
 		return NULL;

@@ -317,11 +317,11 @@ static struct bpf_event_filter *filter_of(const struct trace_event_file *file)
 
 static struct bpf_event_filter *filter_new(const struct filter_request *req)
 {
-	struct bpf_event_filter *filter = kzalloc(sizeof(*filter), GFP_KERNEL);
+	struct bpf_event_filter *filter = kzalloc(sizeof(*filter), GFP_KERNEL_ACCOUNT);
 
 	if (!filter)
 		return NULL;
-	filter->stats = alloc_percpu(struct bpf_attachment_stats);
+	filter->stats = alloc_percpu_gfp(struct bpf_attachment_stats, GFP_KERNEL_ACCOUNT);
 	if (!filter->stats) {
 		kfree(filter);
 		return NULL;

@@ -388,7 +388,7 @@ static int kprobe_multi_hold_modules(struct bpf_kprobe_multi_link *link)
 			continue;
 
 		mods = krealloc_array(link->mods, link->nr_mods + 1, sizeof(*mods),
-				      GFP_KERNEL);
+				      GFP_KERNEL_ACCOUNT);
 		if (!mods) {
 			module_put(mod);
 			return -ENOMEM;
@@ -536,11 +536,11 @@ static struct bpf_kprobe_multi_link *kprobe_multi_link_new(u32 nr_sites)
 {
 	struct bpf_kprobe_multi_link *link;
 
-	link = kvzalloc(struct_size(link, sites, nr_sites), GFP_KERNEL);
+	link = kvzalloc(struct_size(link, sites, nr_sites), GFP_KERNEL_ACCOUNT);
 	if (!link)
 		return NULL;
 
-	link->stats = alloc_percpu(struct bpf_attachment_stats);
+	link->stats = alloc_percpu_gfp(struct bpf_attachment_stats, GFP_KERNEL_ACCOUNT);
 	if (!link->stats) {
 		kvfree(link);
 		return NULL;

@@ -191,7 +191,7 @@ int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
 		return PTR_ERR(file);
 
 	err = -ENOMEM;
-	link = kzalloc(sizeof(*link), GFP_KERNEL);
+	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
 	if (!link)
 		goto put_file;
 	bpf_link_init(&link->link, BPF_LINK_TYPE_PERF_EVENT, &perf_link_ops, prog);

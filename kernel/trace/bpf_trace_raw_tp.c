@@ -224,12 +224,12 @@ static int raw_tp_attach(struct bpf_prog *prog, struct bpf_raw_tp *tp, u64 cooki
 	if (err)
 		return err;
 
-	tp_link = kzalloc(sizeof(*tp_link), GFP_USER);
+	tp_link = kzalloc(sizeof(*tp_link), GFP_KERNEL_ACCOUNT);
 	if (!tp_link)
 		return -ENOMEM;
 	tp_link->tp = tp;
 	tp_link->cookie = cookie;
-	tp_link->stats = alloc_percpu(struct bpf_attachment_stats);
+	tp_link->stats = alloc_percpu_gfp(struct bpf_attachment_stats, GFP_KERNEL_ACCOUNT);
 	err = -ENOMEM;
 	if (!tp_link->stats)
 		goto free;

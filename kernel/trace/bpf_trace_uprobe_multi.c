@@ -375,7 +375,7 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	if (nr > UPROBE_MULTI_MAX_SITES)
 		return -E2BIG;
 
-	link = kvzalloc(struct_size(link, sites, nr), GFP_KERNEL);
+	link = kvzalloc(struct_size(link, sites, nr), GFP_KERNEL_ACCOUNT);
 	if (!link)
 		return -ENOMEM;
 	link->nr_sites = nr;
@@ -383,7 +383,7 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	bpf_link_init(&link->link, BPF_LINK_TYPE_UPROBE_MULTI, &uprobe_multi_link_ops, prog);
 
 	err = -ENOMEM;
-	link->stats = alloc_percpu(struct bpf_attachment_stats);
+	link->stats = alloc_percpu_gfp(struct bpf_attachment_stats, GFP_KERNEL_ACCOUNT);
 	if (!link->stats)
 		goto free_link;
 

@@ -2,7 +2,8 @@
 /*
  * Perf events of a cgroup.  A program of type PERF_EVENT runs when the event
  * overflows: for tasks in the cgroup.  On a trace event a program runs for all,
- * and the cgroup says of whom there are records.
+ * and the cgroup says of whom there are records.  The memory of links is charged
+ * to the cgroup of the task that makes them.
  */
 #include <sys/stat.h>
 
@@ -13,6 +14,7 @@
 #include "filter.h"
 #include "overflow.h"
 #include "hitter.h"
+#include "umulti.h"
 
 FIXTURE(cgroup) {
 	struct area area;
@@ -292,6 +294,100 @@ TEST_F(cgroup, moves_while_it_hits)
 	} else {
 		EXPECT_EQ(recorded, area_get(&self->area, HITS));
 	}
+}
+
+FIXTURE(charge) {
+	char root[64], dir[96], charged[128], subtree[128];
+	union bpf_attr attr;
+};
+
+FIXTURE_VARIANT(charge) {
+	bool uprobes;
+	unsigned int sites;
+	unsigned int size;	/* of what a link keeps of each, at least */
+};
+
+FIXTURE_VARIANT_ADD(charge, kprobe_multi) { .sites = 200000, .size = 16 };
+FIXTURE_VARIANT_ADD(charge, uprobe_multi) { .uprobes = true, .sites = 8192, .size = 96 };
+
+FIXTURE_SETUP(charge)
+{
+	const char *missing = variant->uprobes ? uprobe_prepare() : multi_prepare();
+	union bpf_attr *attr = &self->attr;
+	enum bpf_attach_type attach;
+	struct umulti user;
+	struct multi kernel;
+	__u64 *where;
+	unsigned int i;
+	int prog;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	where = calloc(variant->sites, sizeof(*where));
+	ASSERT_NE(NULL, where);
+	attach = variant->uprobes ? BPF_TRACE_UPROBE_MULTI : BPF_TRACE_KPROBE_MULTI;
+	prog = prog_load_type(BPF_PROG_TYPE_KPROBE, attach, 0);
+	ASSERT_LE(0, prog);
+	if (variant->uprobes) {
+		umulti_init(&user, 0);
+		umulti_attr(&user, prog, attr);
+		attr->link_create.uprobe_multi.cookies = 0;
+		attr->link_create.uprobe_multi.ref_ctr_offsets = 0;
+		attr->link_create.uprobe_multi.cnt = variant->sites;
+		attr->link_create.uprobe_multi.offsets = (unsigned long)where;
+		where[0] = user.offsets[0];
+	} else {
+		multi_init(&kernel, BPF_TRACE_KPROBE_MULTI, 0, true);
+		multi_attr(&kernel, prog, attr);
+		attr->link_create.kprobe_multi.cookies = 0;
+		attr->link_create.kprobe_multi.cnt = variant->sites;
+		attr->link_create.kprobe_multi.addrs = (unsigned long)where;
+		where[0] = kernel.addrs[0];
+	}
+	for (i = 1; i < variant->sites; i++)
+		where[i] = where[0];
+
+	snprintf(self->root, sizeof(self->root), "/tmp/bpf_events.XXXXXX");
+	ASSERT_NE(NULL, mkdtemp(self->root));
+	ASSERT_EQ(0, mount("cgroup2", self->root, "cgroup2", 0, NULL));
+	snprintf(self->dir, sizeof(self->dir), "%s/bpf_events", self->root);
+	snprintf(self->charged, sizeof(self->charged), "%s/memory.current", self->dir);
+	snprintf(self->subtree, sizeof(self->subtree), "%s/cgroup.subtree_control", self->root);
+	ASSERT_EQ(0, mkdir(self->dir, 0755));
+	if (write_file(self->subtree, 0, "+memory"))
+		SKIP(return, "CONFIG_MEMCG");
+	ASSERT_EQ(0, enter(self->dir));
+}
+
+FIXTURE_TEARDOWN_PARENT(charge)
+{
+	write_file(self->subtree, 0, "-memory");
+	EXPECT_EQ(0, rmdir(self->dir));
+	EXPECT_EQ(0, umount(self->root));
+	EXPECT_EQ(0, rmdir(self->root));
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+static __u64 charged(const char *path)
+{
+	__u64 bytes;
+
+	return read_u64(path, &bytes) ? bytes : 0;
+}
+
+/* Half of it, since each CPU may have charged some 256 KiB in advance */
+TEST_F(charge, goes_with_the_link)
+{
+	__u64 before = charged(self->charged), half = variant->sites * variant->size / 2, with;
+	int link;
+
+	ASSERT_LT(0, before);
+	link = sys_bpf(BPF_LINK_CREATE, &self->attr);
+	ASSERT_LE(0, link);
+	with = charged(self->charged);
+	EXPECT_LE(before + half, with);
+	close(link);
+	EXPECT_TRUE(wait_gone(charged(self->charged) + half <= with));
 }
 
 TEST_HARNESS_MAIN

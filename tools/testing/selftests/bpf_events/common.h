@@ -15,6 +15,11 @@
 #ifndef BPF_EVENTS_COMMON_H
 #define BPF_EVENTS_COMMON_H
 
+#include "sys.h"
+
+/* The harness sets the time of a test by this: more of it where all is slow */
+#define alarm(seconds) alarm((seconds) * patience())
+
 #include "../kselftest_harness.h"
 #include "prepare.h"
 

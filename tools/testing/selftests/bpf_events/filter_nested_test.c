@@ -27,6 +27,7 @@ FIXTURE_SETUP(nested)
 FIXTURE_TEARDOWN_PARENT(nested)
 {
 	EXPECT_STREQ("nothing", instance_left(INSTANCE));
+	EXPECT_STREQ("nothing", instance_left(INSTANCE2));
 	EXPECT_STREQ("nothing", leftovers());
 }
 
@@ -140,11 +141,12 @@ TEST_F(nested, kprobe_in_a_kprobe)
 	fd = filter_attach(INSTANCE, GROUP "/inner", inner);
 	ASSERT_LE(0, fd);
 	ASSERT_LE(0, filter_attach(TRACEFS, GROUP "/inner", other));
-	ASSERT_LE(0, filter_attach(INSTANCE, GROUP "/event",
+	ASSERT_EQ(0, instance_create(INSTANCE2));
+	ASSERT_LE(0, filter_attach(INSTANCE2, GROUP "/event",
 				   update_prog(BPF_PROG_TYPE_KPROBE, map)));
 	for (i = 0; i < 10; i++)
 		hit();
-	EXPECT_EQ(10, records_of(INSTANCE, "event:"));
+	EXPECT_EQ(10, records_of(INSTANCE2, "event:"));
 	EXPECT_EQ(0, area_get(&self->area, HITS));
 	ASSERT_EQ(0, read_fdinfo(fd, &info));
 	EXPECT_EQ(0, info.hits);
@@ -152,15 +154,15 @@ TEST_F(nested, kprobe_in_a_kprobe)
 	EXPECT_EQ(10, misses(inner));
 	EXPECT_EQ(10, misses(other));
 
-	/* Only those of a process that is not this one are wanted */
+	/* One instance wants only those of a process that is not this one */
 	ASSERT_EQ(0, write_file(INSTANCE "/set_event_pid", 0, "1"));
 	hit();
 	EXPECT_EQ(10, misses(inner));
-	EXPECT_EQ(10, misses(other));
+	EXPECT_EQ(11, misses(other));
 	ASSERT_EQ(0, write_file(INSTANCE "/set_event_pid", 0, "%d", getpid()));
 	hit();
 	EXPECT_EQ(11, misses(inner));
-	EXPECT_EQ(11, misses(other));
+	EXPECT_EQ(12, misses(other));
 }
 
 TEST_F(nested, kretprobe_without_a_free_instance)

@@ -290,13 +290,13 @@ static inline bool hitters_close(struct hitters *h, int fd, bool wait)
 /* Waits there for SIGUSR1, having said which thread it is */
 static inline void *waiter(void *tid)
 {
-	const struct timespec patience = { .tv_sec = PATIENCE_NS / 1000000000 };
+	const struct timespec limit = { .tv_sec = PATIENCE_NS / 1000000000 };
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	__atomic_store_n((pid_t *)tid, syscall(__NR_gettid), __ATOMIC_SEQ_CST);
-	sigtimedwait(&set, NULL, &patience);
+	sigtimedwait(&set, NULL, &limit);
 	return NULL;
 }
 

@@ -107,7 +107,7 @@ TEST_F(key, of_a_user)
 	/* It has been given back each time: it goes with the last link to it */
 	EXPECT_TRUE(key_is_there(key));
 	ASSERT_EQ(0, syscall(__NR_keyctl, KEYCTL_UNLINK, key, self->keyring));
-	EXPECT_TRUE(wait_until(!key_is_there(key)));
+	EXPECT_TRUE(wait_gone(!key_is_there(key)));
 	EXPECT_EQ(0, look_up(_metadata, self, self->lookup_user, key, 0));
 }
 

@@ -128,13 +128,6 @@ TEST_F(pause, enable_on_exec)
 	EXPECT_TRUE(runs(&self->area));
 }
 
-static __u64 count_of(int fd)
-{
-	__u64 count;
-
-	return read(fd, &count, 8) == 8 ? count : ~0ULL;
-}
-
 /* One that a task has inherited turns on the program of its parent */
 TEST_F(pause, enable_on_exec_inherited)
 {
@@ -162,12 +155,12 @@ TEST_F(pause, enable_on_exec_inherited)
 		exec_and_hit(go[0]);
 	ASSERT_EQ(1, write(go[1], "", 1));
 	EXPECT_EQ(0, child_status(child));
-	EXPECT_EQ(3, count_of(fd));
+	EXPECT_EQ(3, event_count(fd));
 	EXPECT_EQ(3, area_get(&self->area, 0));
 
 	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
 	EXPECT_TRUE(stands_still(&self->area));
-	EXPECT_EQ(3, count_of(fd));
+	EXPECT_EQ(3, event_count(fd));
 }
 
 /*
@@ -175,19 +168,26 @@ TEST_F(pause, enable_on_exec_inherited)
  * whether it comes before or after that, the program does what the event does
  */
 
-#define EXECS 12
+#define EXECS 24
 #define OTHERS 100
+
+static bool has_execed(pid_t pid)
+{
+	char path[64], comm[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	return read_file(path, comm, sizeof(comm)) > 0 && !strcmp(comm, "exe\n");
+}
 
 TEST_F(pause, disable_during_exec)
 {
 	pid_t children[EXECS], others[OTHERS];
-	int fd, i, starts[2], go[2];
-	__u64 ran = 0, counted = 0;
+	__u64 ran = 0, counted = 0, start, exec_ns = 0;
+	int fd, i, starts[EXECS][2], go[2];
 	char c;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
-	ASSERT_EQ(0, pipe(starts));
 	ASSERT_EQ(0, pipe(go));
 	self->attr.disabled = 1;
 	self->attr.enable_on_exec = 1;
@@ -198,11 +198,12 @@ TEST_F(pause, disable_during_exec)
 
 	/* Those that exec() are turned off first, and then there is some time left */
 	for (i = 0; i < EXECS; i++) {
+		ASSERT_EQ(0, pipe(starts[i]));
 		children[i] = fork();
 		ASSERT_LE(0, children[i]);
 		if (children[i])
 			continue;
-		if (pin(1) || read(starts[0], &c, 1) != 1)
+		if (pin(1) || read(starts[i][0], &c, 1) != 1)
 			_exit(3);
 		exec_and_hit(go[0]);
 	}
@@ -215,14 +216,23 @@ TEST_F(pause, disable_during_exec)
 		}
 	}
 
+	/* How long an exec() takes is seen the first time; then each is met at another point */
 	for (i = 0; i < EXECS; i++) {
-		ASSERT_EQ(1, write(starts[1], "", 1));
-		usleep(i * 200);
+		/* To turn off one that is off takes no time */
+		ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+		start = now_ns();
+		ASSERT_EQ(1, write(starts[i][1], "", 1));
+		if (!i) {
+			ASSERT_TRUE(spin_until(has_execed(children[i])));
+			exec_ns = now_ns() - start;
+		}
+		while (now_ns() < start + exec_ns * i / EXECS)
+			;
 		ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
 		ASSERT_EQ(1, write(go[1], "", 1));
 		ASSERT_LT(0, wait(NULL));
-		EXPECT_EQ(count_of(fd) - counted, area_get(&self->area, 0) - ran);
-		counted = count_of(fd);
+		EXPECT_EQ(event_count(fd) - counted, area_get(&self->area, 0) - ran);
+		counted = event_count(fd);
 		ran = area_get(&self->area, 0);
 		ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
 		EXPECT_TRUE(stands_still(&self->area));
@@ -264,15 +274,15 @@ TEST_F(pause, leader)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, perf_set_bpf(fd, self->prog));
 	EXPECT_TRUE(runs(&self->area));
-	count = count_of(fd);
+	count = event_count(fd);
 	EXPECT_EQ(3, count);
 
 	ASSERT_EQ(0, ioctl(leader, PERF_EVENT_IOC_DISABLE, 0));
 	EXPECT_TRUE(runs(&self->area));
-	EXPECT_EQ(count, count_of(fd));
+	EXPECT_EQ(count, event_count(fd));
 	ASSERT_EQ(0, ioctl(leader, PERF_EVENT_IOC_ENABLE, 0));
 	EXPECT_TRUE(runs(&self->area));
-	EXPECT_EQ(count + 3, count_of(fd));
+	EXPECT_EQ(count + 3, event_count(fd));
 }
 
 TEST_F(pause, group)
@@ -285,10 +295,10 @@ TEST_F(pause, group)
 	ASSERT_EQ(0, perf_set_bpf(fd, self->prog));
 	ASSERT_EQ(0, ioctl(leader, PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP));
 	EXPECT_TRUE(stands_still(&self->area));
-	EXPECT_EQ(0, count_of(fd));
+	EXPECT_EQ(0, event_count(fd));
 	ASSERT_EQ(0, ioctl(leader, PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP));
 	EXPECT_TRUE(runs(&self->area));
-	EXPECT_EQ(3, count_of(fd));
+	EXPECT_EQ(3, event_count(fd));
 }
 
 /* One that joins a group whose leader is paused, or is enabled in it */
@@ -304,16 +314,16 @@ TEST_F(pause, joins_a_paused_group)
 	ASSERT_LE(0, fd2);
 	ASSERT_EQ(0, perf_set_bpf(fd, self->prog));
 	EXPECT_TRUE(runs(&self->area));
-	EXPECT_EQ(0, count_of(fd));
+	EXPECT_EQ(0, event_count(fd));
 	ASSERT_EQ(0, ioctl(fd2, PERF_EVENT_IOC_ENABLE, 0));
 	EXPECT_TRUE(runs(&self->area));
-	EXPECT_EQ(0, count_of(fd));
-	EXPECT_EQ(0, count_of(fd2));
+	EXPECT_EQ(0, event_count(fd));
+	EXPECT_EQ(0, event_count(fd2));
 
 	ASSERT_EQ(0, ioctl(leader, PERF_EVENT_IOC_ENABLE, 0));
 	EXPECT_TRUE(runs(&self->area));
-	EXPECT_EQ(3, count_of(fd));
-	EXPECT_EQ(3, count_of(fd2));
+	EXPECT_EQ(3, event_count(fd));
+	EXPECT_EQ(3, event_count(fd2));
 }
 
 TEST_HARNESS_MAIN

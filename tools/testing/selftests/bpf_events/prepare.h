@@ -95,12 +95,12 @@ static inline bool ftrace_left(char *text, size_t size)
 static inline const char *leftovers(void)
 {
 	static char text[320];
-	bool none = wait_until(!event_left(text, sizeof(text)) &&
-			       !kprobe_left(text, sizeof(text)) &&
-			       !ftrace_left(text, sizeof(text)) &&
-			       !bpf_left(BPF_PROG_GET_NEXT_ID, BPF_PROG_GET_FD_BY_ID, text,
+	bool none = wait_gone(!event_left(text, sizeof(text)) &&
+			      !kprobe_left(text, sizeof(text)) &&
+			      !ftrace_left(text, sizeof(text)) &&
+			      !bpf_left(BPF_PROG_GET_NEXT_ID, BPF_PROG_GET_FD_BY_ID, text,
 					 sizeof(text)) &&
-			       !bpf_left(BPF_MAP_GET_NEXT_ID, BPF_MAP_GET_FD_BY_ID, text,
+			      !bpf_left(BPF_MAP_GET_NEXT_ID, BPF_MAP_GET_FD_BY_ID, text,
 					 sizeof(text)));
 
 	return none ? "nothing" : text;

@@ -166,6 +166,14 @@ static inline int probe_open(const struct probe *p)
 	return err ?: perf_open(&attr, -1, 0);
 }
 
+/* What a perf event without a read format has counted */
+static inline __u64 event_count(int perf)
+{
+	__u64 count;
+
+	return read(perf, &count, sizeof(count)) == sizeof(count) ? count : ~0ULL;
+}
+
 static inline int perf_set_bpf(int perf, int prog)
 {
 	return neg_errno(ioctl(perf, PERF_EVENT_IOC_SET_BPF, prog));

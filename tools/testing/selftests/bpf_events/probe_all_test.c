@@ -119,13 +119,6 @@ static void work(void)
 	hit_rename();
 }
 
-static unsigned long long counted(int fd)
-{
-	unsigned long long count;
-
-	return read(fd, &count, sizeof(count)) == sizeof(count) ? count : 0;
-}
-
 TEST_F(all, one_by_one)
 {
 	int prog = variant->prog ? count_prog(&self->area, 1, 1) : -1;
@@ -145,7 +138,7 @@ TEST_F(all, one_by_one)
 	}
 	EXPECT_LT(100, opened);
 	TH_LOG("%d functions", opened);
-	EXPECT_EQ(2 * opened, counted(probe));
+	EXPECT_EQ(2 * opened, event_count(probe));
 	if (variant->prog)
 		EXPECT_EQ(2 * opened, area_get(&self->area, 0));
 }
@@ -165,7 +158,7 @@ TEST_F(all, at_once)
 	EXPECT_LT(100, opened);
 	for (i = 0; i < 50; i++)
 		work();
-	EXPECT_EQ(100, counted(probe));
+	EXPECT_EQ(100, event_count(probe));
 	if (variant->prog)
 		EXPECT_EQ(100, area_get(&self->area, 0));
 	for (i = 0; i < self->nr; i++) {

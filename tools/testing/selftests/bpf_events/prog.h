@@ -119,7 +119,7 @@ static inline bool prog_exists(__u32 id)
 /* What nobody holds any more goes a while later, or with the last RCU reader */
 static inline bool prog_is_freed(__u32 id)
 {
-	return wait_until(!prog_exists(id));
+	return wait_gone(!prog_exists(id));
 }
 
 static inline int map_create(enum bpf_map_type type, __u32 key, __u32 value,

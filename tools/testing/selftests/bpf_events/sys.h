@@ -72,28 +72,44 @@ static inline __u64 now_ns(void)
 }
 
 /*
- * How long to wait for what must come, in ns: longer than it takes on any host, and
- * less than a test may take.
+ * How long to wait for what must come: longer than it takes, and less than a test
+ * may take.  BPF_EVENTS_PATIENCE says how many times as long where all is slow.
  */
-#define PATIENCE_NS 60000000000ULL
+static inline unsigned int patience(void)
+{
+	const char *env = getenv("BPF_EVENTS_PATIENCE");
+	int times = env ? atoi(env) : 1;
+
+	return times > 0 ? times : 1;
+}
+
+#define PATIENCE_NS (60000000000ULL * patience())
 
 /* Looks whether @cond, with @pause between, until patience is at an end; is it? */
-#define wait_between(cond, pause) ({			\
+#define within_patience(cond, pause) ({			\
 	__u64 end_ = now_ns() + PATIENCE_NS;		\
 	bool is_;					\
 							\
-	for (;;) {					\
-		is_ = cond;				\
-		if (is_ || now_ns() > end_)		\
-			break;				\
+	while (!(is_ = (cond)) && now_ns() <= end_)	\
 		pause;					\
-	}						\
 	is_;						\
+})
+
+/* The same; the log says that it was time that decided, and not a value */
+#define wait_between(cond, pause) ({						\
+	bool came_ = within_patience(cond, pause);				\
+										\
+	if (!came_)								\
+		fprintf(stderr, "# slow: %s:%d: waited %llu s in vain\n",	\
+			__FILE__, __LINE__, PATIENCE_NS / 1000000000);		\
+	came_;									\
 })
 
 /* For what others do, or what comes while this thread runs */
 #define wait_until(cond) wait_between(cond, sleep_ms(1))
 #define spin_until(cond) wait_between(cond, (void)0)
+/* For what goes away soon: it is a leak if not, however slow the host */
+#define wait_gone(cond) within_patience(cond, sleep_ms(1))
 
 static inline int pin(int cpu)
 {

@@ -153,21 +153,6 @@ TEST_F(lifetime, nothing_runs_after_close)
 	hitters_stop(&hitters);
 }
 
-/*
- * The counter by which a program knows that somebody watches one of its USDT
- * probes.  Data that are all zero are in no file, and the kernel finds the
- * counter by its place in the file.
- */
-static struct {
-	unsigned short counter;
-	unsigned short not_zero;
-} usdt = { .not_zero = 1 };
-
-static unsigned short counter(void)
-{
-	return __atomic_load_n(&usdt.counter, __ATOMIC_RELAXED);
-}
-
 /* A probe of an event that has another one can go while the event is on */
 
 FIXTURE(sibling) {
@@ -200,16 +185,28 @@ FIXTURE_TEARDOWN_PARENT(sibling)
 
 TEST_F(sibling, goes)
 {
-	__u64 count;
-
 	user_hits(3);
 	EXPECT_EQ(6, area_get(&self->area, 0));
 	ASSERT_EQ(0, write_file(TRACEFS "/uprobe_events", O_APPEND,
 				"-:" GROUP "/event " SELF ":0x%016lx", self->body));
 	user_hits(3);
 	EXPECT_EQ(9, area_get(&self->area, 0));
-	ASSERT_EQ(sizeof(count), read(self->fd, &count, sizeof(count)));
-	EXPECT_EQ(9, count);
+	EXPECT_EQ(9, event_count(self->fd));
+}
+
+/*
+ * The counter by which a program knows that somebody watches one of its USDT
+ * probes.  Data that are all zero are in no file, and the kernel finds the
+ * counter by its place in the file.
+ */
+static struct {
+	unsigned short counter;
+	unsigned short not_zero;
+} usdt = { .not_zero = 1 };
+
+static unsigned short counter(void)
+{
+	return __atomic_load_n(&usdt.counter, __ATOMIC_RELAXED);
 }
 
 FIXTURE(ref_ctr) {
