@@ -17,6 +17,7 @@ help:
 	@echo 'make soak [ROUNDS=2]       for a night: all tests on all variants of the kernel, in random orders, and all that is too long for make'
 	@echo '                           test; [PARTS="tests own compile mutants patches"]'
 	@echo 'make own-tests             the kernel'"'"'s own tests of what the series changes for everyone; [KERNEL=series-own] [ALL=all]'
+	@echo 'make fixes                 does each fix of part 0 mend what it says? Its tests on stock, and on stock with part 0'
 	@echo 'make apply KDIR=path       put the series on a Linux 6.12 tree of your own [DERIVE=1]; [PART=A-C] what every 6.12 can have'
 	@echo 'make tree                  build/linux: the baseline, then one commit a patch; edit and commit there'
 	@echo 'make export                build/linux -> series/ and the copies of the files that it adds'
@@ -37,6 +38,8 @@ mutants:
 	@scripts/mutants/mutants $(if $(FRAGMENT),-k $(FRAGMENT)) $(NAMES)
 soak:
 	@scripts/soak $(ROUNDS)
+fixes:
+	@scripts/own-tests/fixes
 own-tests:
 	@scripts/own-tests/own-tests $(or $(KERNEL),series-own) $(ALL)
 apply:
@@ -48,4 +51,4 @@ test:
 promises tree export bump clean test-list:
 	@scripts/$@
 
-.PHONY: help run shell bench clients mutants own-tests soak apply test promises tree export bump check clean test-list
+.PHONY: help run shell bench clients mutants fixes own-tests soak apply test promises tree export bump check clean test-list

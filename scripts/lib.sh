@@ -134,9 +134,17 @@ patches_of() {
 	}' "$top/series/README"
 }
 
-# is_kernel NAME: does scripts/build know this kernel?
-is_kernel() {
-	[[ $1 =~ ^(series|debug|off|baseline|stock|parts)(-.*)?$ && (! ${BASH_REMATCH[2]} || -e $scripts/configs/${BASH_REMATCH[2]#-}.config) ]]
+# source_of KERNEL[-FRAGMENT]: the tree that scripts/build compiles for it; fails where that knows no such kernel.
+source_of() {
+	[[ $1 != *-* || -e $scripts/configs/${1#*-}.config ]] || return
+	case ${1%%-*} in
+	series | debug | off) echo "$linux" ;;
+	baseline) echo "$build/linux-baseline" ;;
+	stock | fixes | parts) echo "$build/${1%%-*}" ;;
+	patch) echo "$build/linux-patch" ;; # of scripts/patches
+	mutants) echo "$build/mutants/linux" ;;
+	*) return 1 ;;
+	esac
 }
 
 # What build/linux was made from.
