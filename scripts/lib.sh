@@ -106,14 +106,47 @@ tally() {
 stamp() { [[ $2 = "$(cat "$build/stamp/$1" 2>/dev/null)" ]]; }
 stamp_set() { echo "$2" >"$build/stamp/$1"; }
 
+# tests_of_parts: the selftests that run on stock with the parts A to C as well, with mainline's programs.
+tests_of_parts() { awk '/ parts( |$)/ { print $1 }' "$scripts/selftests/list"; }
+# tests_patch: a patch that adds these to stock.
+tests_patch() {
+	local dir=tools/testing/selftests/bpf_events files=(Makefile config settings .gitignore) author last=0
+	mapfile -t -O "${#files[@]}" files < <(tests_of_parts | sed 's/$/.c/')
+	while ((last < ${#files[@]})); do # and what they include
+		last=${#files[@]}
+		mapfile -t files < <({ printf '%s\n' "${files[@]}" &&
+			git -C "$linux" grep -h '^#include "[a-z_]*\.h"' series -- "${files[@]/#/$dir/}" | cut -d'"' -f2; } | sort -u)
+	done
+	author=$(git -C "$linux" log -1 --format='%an <%ae>' series)
+	cat <<-END
+	From $(printf '%040d' 0) Mon Sep 17 00:00:00 2001
+	From: $author
+	Date: $(git -C "$linux" log --format=%aD baseline..series | tail -n 1)
+	Subject: [PATCH] selftests/bpf_events: Test probes and records with mainline's programs
+
+	Attach programs to kprobes, uprobes and their perf events, and let them go
+	against hits, interrupts, exits, CPU hotplug and module unload; probe all
+	that handles a hit; compare samples with what was hit. A program sees what
+	became of each hit, so nothing that is lost, late or twice goes unnoticed.
+
+	A test that wants more than mainline's implementation does is skipped, and
+	says what mainline does.
+
+	Signed-off-by: $author
+	---
+	END
+	git -C "$linux" diff --stat --patch --full-index --no-renames baseline series -- \
+		tools/testing/selftests/Makefile "${files[@]/#/$dir/}"
+}
 # exported DIR: what make export makes of the branch "series": series/*.patch, which nothing but a change of the series
-# changes, and a copy of each file that the series adds.
+# changes, a copy of each file that the series adds, and series/tests-A-C.patch.
 exported() {
 	local added
 	mapfile -t added < <(git -C "$linux" diff --no-renames --diff-filter=A --name-only baseline series)
 	mkdir -p "$1/series"
 	git -C "$linux" format-patch --quiet --zero-commit --no-signature --full-index --no-numbered --no-renames \
 		-o "$1/series" baseline..series
+	tests_patch >"$1/series/tests-A-C.patch"
 	((${#added[@]} == 0)) || git -C "$linux" archive series -- "${added[@]}" | tar -x -C "$1"
 }
 # exported_files DIR: the files there that come from an export, whether they should or not.
@@ -145,6 +178,15 @@ source_of() {
 	mutants) echo "$build/mutants/linux" ;;
 	*) return 1 ;;
 	esac
+}
+
+# build_patch NUMBER: the kernel "patch", as it is after that patch of the series, or with 0 the baseline.
+build_patch() {
+	local tree=$build/linux-patch
+	[[ -e $tree/.git ]] || git -C "$linux" worktree add -q -f --detach "$tree" baseline
+	git -C "$tree" checkout -q --force --detach "$({ echo baseline && git -C "$linux" rev-list --reverse baseline..series; } |
+		sed -n "$(($1 + 1))p")"
+	"$scripts/build" patch
 }
 
 # What build/linux was made from.

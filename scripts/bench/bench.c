@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bench [-n] [-r TEXT] [PROBES...]: what BPF programs on events cost, and what
- * attaching and detaching that many PROBES costs; with -r only the cost of the
- * events whose name has TEXT in it. scripts/bench runs it as the only busy task
- * of a guest with one CPU, in which QEMU counts instructions: there the time
+ * bench [-en] [-r TEXT] [PROBES...]: what BPF programs on events cost, and what
+ * attaching and detaching that many PROBES costs; with -r only what has TEXT in
+ * its name, on a kernel that may have nothing else; with -e no cost of programs,
+ * and nothing but the events is attached. scripts/bench runs it as the only busy
+ * task of a guest with one CPU, in which QEMU counts instructions: there the time
  * stamp counter goes up by one with each instruction, and while the CPU is idle
  * by one with each nanosecond of virtual time. With -n it asks a clock instead,
  * and takes the shortest of many times.
@@ -54,6 +55,7 @@ static int must(const char *what, int ret)
 }
 
 static bool real_time;
+static bool events_only;
 
 static __u64 now(void)
 {
@@ -66,6 +68,7 @@ static int hash, stacks, outputs;	/* maps */
 static struct area area;		/* where programs count */
 static struct ring output_ring;
 
+/* All or, on a kernel that does not know them all yet, none */
 static void maps_create(void)
 {
 	struct perf_event_attr attr = {
@@ -78,9 +81,10 @@ static void maps_create(void)
 	};
 	int key = 0, event;
 
-	must("area", area_create(&area));
 	hash = must("hash", map_create(BPF_MAP_TYPE_HASH, 4, 8, 16, 0));
-	stacks = must("stacks", map_create(BPF_MAP_TYPE_STACK_TRACE, 4, 127 * 8, 64, 0));
+	stacks = map_create(BPF_MAP_TYPE_STACK_TRACE, 4, 127 * 8, 64, 0);
+	if (stacks < 0)
+		return;
 	outputs = must("outputs", map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 1, 0));
 	event = must("output event", perf_open(&attr, -1, 0));
 	must("output ring", ring_map(&output_ring, event));
@@ -497,6 +501,8 @@ static long events_recorded(void)
 /* Has each of this many programs run in each call? */
 static void check_runs(const char *name, const struct hook *hook, unsigned int progs)
 {
+	if (events_only)
+		return;
 	area_set(&area, 0, 0);
 	timed_calls(hook->call, NULL);
 	if (area_get(&area, 0) != CALLS * progs)
@@ -575,6 +581,11 @@ static void find_abilities(void)
 	must("trace event", event_remove("shared"));
 }
 
+static bool is_wanted(const char *name, const char *wanted)
+{
+	return !wanted || strstr(name, wanted);
+}
+
 static void show_rows(const char *wanted)
 {
 	const char *unit = real_time ? "ns" : "instr.";
@@ -587,10 +598,11 @@ static void show_rows(const char *wanted)
 		printf("%s\t%s\t%.1f\n", bare_calls[i].name, unit, bare[i]);
 	}
 	for (row = rows; row < rows + ARRAY_SIZE(rows); row++) {
-		if (row != rows && wanted && !strstr(row->name, wanted))
+		if ((row != rows && !is_wanted(row->name, wanted)) ||
+		    (row->needs && !*row->needs) || (row->body && !outputs))
 			continue;
-		if (row->needs && !*row->needs)
-			continue;
+		if (row->hook == &body)
+			find_body();
 		row_pass(row, true);
 		before = settled_bare(row->hook->call);
 		for (i = 0; bare_calls[i].call != row->hook->call; i++)
@@ -757,6 +769,8 @@ static int sweep_program(const struct sweep *sweep, unsigned int nr, bool counti
 
 	for (i = 0; i < nr; i++)
 		targets[i].way = sweep->way;
+	if (events_only)
+		return -1;
 	return program(targets, NULL, 0, counting);
 }
 
@@ -851,8 +865,11 @@ int main(int argc, char **argv)
 	unsigned int most = 10;
 	int i, opt;
 
-	while ((opt = getopt(argc, argv, "nr:")) != -1) {
+	while ((opt = getopt(argc, argv, "enr:")) != -1) {
 		switch (opt) {
+		case 'e':
+			events_only = true;
+			break;
 		case 'n':
 			real_time = true;
 			break;
@@ -867,12 +884,12 @@ int main(int argc, char **argv)
 	setlinebuf(stdout);
 	must("affinity", pin(0));
 	must("files", neg_errno(setrlimit(RLIMIT_NOFILE, &files)));
-	maps_create();
-	find_abilities();
-	find_body();
-	show_rows(wanted);
-	if (wanted)
-		return 0;
+	must("area", area_create(&area));
+	if (!events_only) {
+		maps_create();
+		find_abilities();
+		show_rows(wanted);
+	}
 
 	for (i = optind; i < argc; i++)
 		most = fmax(most, atoi(argv[i]));
@@ -880,11 +897,15 @@ int main(int argc, char **argv)
 		die("%u probes, at most %u", most, MAX_PROBES);
 	find_targets(most);
 	for (sweep = sweeps; sweep < sweeps + ARRAY_SIZE(sweeps); sweep++) {
+		if (!is_wanted(sweep->name, wanted))
+			continue;
 		attach_and_detach(sweep, 10, false); /* warms up */
 		for (i = optind; i < argc; i++)
 			attach_and_detach(sweep, atoi(argv[i]), true);
 	}
-	for (sweep = sweeps; !real_time && sweep < sweeps + ARRAY_SIZE(sweeps); sweep++)
-		show_waits(sweep, 10);
+	for (sweep = sweeps; !real_time && sweep < sweeps + ARRAY_SIZE(sweeps); sweep++) {
+		if (is_wanted(sweep->name, wanted))
+			show_waits(sweep, 10);
+	}
 	return 0;
 }

@@ -107,6 +107,15 @@ static inline const char *leftovers(void)
 }
 
 /*
+ * Is this mainline's BPF on events? It has the same ABI; tests of what differs are
+ * skipped there. Documentation/bpf/prog_kprobe.rst has a table of the differences.
+ */
+static inline bool mainline(void)
+{
+	return access("/proc/sys/kernel/bpf_kprobe_kern_version", F_OK);
+}
+
+/*
  * For the start of each fixture: mounts what is needed, removes the events of
  * a test that died, and says which option the kernel lacks, or NULL.
  */

@@ -163,6 +163,8 @@ TEST_F(race, pause_against_hits)
 	__u64 end = deadline();
 	int fd, n, ok = 1;
 
+	if (mainline())
+		SKIP(return, "mainline runs the program of a disabled event");
 	fd = attach(&self->probe, number_prog(&self->area));
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, start(self, 0));
@@ -218,6 +220,8 @@ TEST_F(race, fork_and_exit)
 		}
 	}
 	hitters_stop(&self->hitters);
+	if (mainline()) /* its query fails where there is no program */
+		return;
 	fd = probe_open(&self->probe);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, query_count(fd));

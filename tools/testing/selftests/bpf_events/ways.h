@@ -53,6 +53,11 @@ static const struct way {
 
 #define WAYS ARRAY_SIZE(ways)
 
+static inline bool way_exists(const struct way *way)
+{
+	return way->kind != BY_FILTER || !mainline();
+}
+
 /* What is attached to, depending on the way */
 struct place {
 	const char *func;
