@@ -83,8 +83,9 @@ static void maps_create(void)
 
 	hash = must("hash", map_create(BPF_MAP_TYPE_HASH, 4, 8, 16, 0));
 	stacks = map_create(BPF_MAP_TYPE_STACK_TRACE, 4, 127 * 8, 64, 0);
-	if (stacks < 0)
+	if (stacks == -EINVAL)
 		return;
+	must("stacks", stacks);
 	outputs = must("outputs", map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 1, 0));
 	event = must("output event", perf_open(&attr, -1, 0));
 	must("output ring", ring_map(&output_ring, event));
