@@ -23,6 +23,8 @@ struct perf_event_query_bpf;
 struct seq_file;
 
 #ifdef CONFIG_BPF_EVENTS
+void bpf_event_lock(void);
+void bpf_event_unlock(void);
 int bpf_event_set_prog(struct perf_event *event, u32 prog_fd);
 int bpf_event_query(struct perf_event *event,
 		    struct perf_event_query_bpf __user *uquery);
@@ -42,8 +44,6 @@ int bpf_task_fd_query(const union bpf_attr *attr, union bpf_attr __user *uattr);
 
 bool bpf_event_run(const struct bpf_event_array *array, void *ctx);
 void bpf_event_missed(struct trace_event_call *call);
-void bpf_event_lock_probes(void);
-void bpf_event_unlock_probes(void);
 bool bpf_event_overrides(struct trace_event_call *call);
 
 bool bpf_event_overflow_run(const struct bpf_attachment *att,
@@ -125,12 +125,6 @@ bpf_uprobe_event_passes(struct trace_event_call *call, unsigned long func_ip,
 
 	array = rcu_dereference_check(call->bpf_array, rcu_read_lock_trace_held());
 	return likely(!array) || bpf_uprobe_event_run(array, func_ip, regs);
-}
-
-/* The other side of bpf_uprobe_event_passes(): when an array is out of use. */
-static inline void bpf_uprobe_call_rcu(struct rcu_head *rcu, rcu_callback_t func)
-{
-	call_rcu_tasks_trace(rcu, func);
 }
 #else
 static inline int bpf_event_set_prog(struct perf_event *event, u32 prog_fd)
@@ -216,9 +210,9 @@ static inline bool bpf_uprobe_event_passes(struct trace_event_call *call,
 
 static inline void bpf_event_missed(struct trace_event_call *call) { }
 
-static inline void bpf_event_lock_probes(void) { }
+static inline void bpf_event_lock(void) { }
 
-static inline void bpf_event_unlock_probes(void) { }
+static inline void bpf_event_unlock(void) { }
 
 static inline bool bpf_event_overrides(struct trace_event_call *call)
 {

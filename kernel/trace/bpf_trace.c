@@ -37,11 +37,8 @@
 #include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/tick.h>
-#include <linux/uprobes.h>
 
 #include "bpf_trace.h"
-#include "trace.h"
-#include "trace_probe.h"
 
 /*
  * bpf_event_mutex serializes changes of every event's array and of
@@ -171,7 +168,36 @@ bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
 
 NOKPROBE_SYMBOL(bpf_event_run);
 
-static struct bpf_attachment *event_attachment(const struct perf_event *event)
+/**
+ * bpf_event_lock() - begin to change which programs events have
+ *
+ * Or what that depends on: a kprobe event's list of probes. event_mutex, under which that
+ * is for the rest of a change, will not do. Programs are attached with a perf context
+ * locked, and while event_mutex is held CPUs may be waited for that come and lock theirs.
+ *
+ * Context: process; until bpf_event_unlock().
+ */
+void bpf_event_lock(void)
+{
+	mutex_lock(&bpf_event_mutex);
+}
+
+/**
+ * bpf_event_unlock() - the end of bpf_event_lock()
+ */
+void bpf_event_unlock(void)
+{
+	mutex_unlock(&bpf_event_mutex);
+}
+
+/**
+ * bpf_event_attachment() - find the attachment of a perf event
+ * @event: the perf event
+ *
+ * Context: between bpf_event_lock() and bpf_event_unlock().
+ * Return: the attachment that the perf event owns, or NULL.
+ */
+struct bpf_attachment *bpf_event_attachment(const struct perf_event *event)
 {
 	return rcu_dereference_protected(event->bpf,
 					 lockdep_is_held(&bpf_event_mutex));
@@ -197,6 +223,44 @@ static u32 event_array_live(const struct bpf_event_array *array)
 	for (i = 0; array && i < array->nr; i++)
 		live += !!array->slots[i].att;
 	return live;
+}
+
+/**
+ * bpf_event_next_attachment() - walk the attachments of a trace event
+ * @call: the event
+ * @pos: 0 for the first one; is set to where the next one is to be looked for
+ *
+ * Context: between bpf_event_lock() and bpf_event_unlock().
+ * Return: the next attachment, in the order in which they run, or NULL.
+ */
+const struct bpf_attachment *
+bpf_event_next_attachment(const struct trace_event_call *call, u32 *pos)
+{
+	const struct bpf_event_array *array = event_array(call);
+	const struct bpf_attachment *att = NULL;
+
+	while (!att && array && *pos < array->nr)
+		att = array->slots[(*pos)++].att;
+	return att;
+}
+
+/**
+ * bpf_event_overrides() - may programs of an event override return values?
+ * @call: the event
+ *
+ * Context: between bpf_event_lock() and bpf_event_unlock().
+ * Return: whether there is one that calls bpf_override_return().
+ */
+bool bpf_event_overrides(struct trace_event_call *call)
+{
+	const struct bpf_attachment *att;
+	u32 pos = 0;
+
+	while ((att = bpf_event_next_attachment(call, &pos))) {
+		if (att->prog->kprobe_override)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -244,25 +308,23 @@ static void event_array_free(struct rcu_head *rcu)
 }
 
 /*
- * Point to the program of a kprobe event whose hits have nothing else to do than to
- * run it. A program that overrides return values is none of these: the registers
- * have to be looked at after its run.
+ * Tell an event whose hits can have nothing else to do than to run one program which
+ * program that is. A program that overrides return values is none of these: the
+ * registers have to be looked at after its run.
  */
 static void event_update_sole(struct trace_event_call *call)
 {
 	const struct bpf_event_array *array = event_array_of_hits(call);
+	const struct bpf_event_ops *ops = call->class->bpf_ops;
 	const struct bpf_attachment *sole = NULL;
-	struct trace_probe_event *event;
 
-	if (!(call->flags & TRACE_EVENT_FL_KPROBE))
+	if (!ops->set_sole)
 		return;
 
-	event = trace_probe_event_from_call(call);
 	if (array && array->nr == 1 && array->slots[0].runs != &bpf_idle_attachment &&
-	    !array->slots[0].att->prog->kprobe_override &&
-	    !(READ_ONCE(event->flags) & TP_FLAG_TRACE))
+	    !array->slots[0].att->prog->kprobe_override)
 		sole = array->slots[0].runs;
-	rcu_assign_pointer(event->sole, sole);
+	ops->set_sole(call, sole);
 }
 
 /**
@@ -294,27 +356,13 @@ static void event_set_array(struct trace_event_call *call,
 		rcu_assign_pointer(call->bpf_array, new);
 		event_update_sole(call);
 	}
-	if (!old)
-		return;
-	if (call->flags & TRACE_EVENT_FL_UPROBE)
-		bpf_uprobe_call_rcu(&old->rcu, event_array_free);
-	else
-		kfree_rcu(old, rcu);
+	if (old)
+		call->class->bpf_ops->call_rcu(&old->rcu, event_array_free);
 }
 
-static bool event_array_has_prog(const struct bpf_event_array *array,
-				 const struct bpf_prog *prog)
-{
-	u32 i;
-
-	for (i = 0; array && i < array->nr; i++) {
-		if (array->slots[i].att && array->slots[i].att->prog == prog)
-			return true;
-	}
-	return false;
-}
-
-static struct bpf_attachment *bpf_attachment_new(const struct bpf_attach_request *req)
+static struct bpf_attachment *
+attachment_new(struct perf_event *event, struct bpf_prog *prog, u64 cookie,
+	       bool by_link)
 {
 	struct bpf_attachment *att;
 
@@ -327,218 +375,53 @@ static struct bpf_attachment *bpf_attachment_new(const struct bpf_attach_request
 		kfree(att);
 		return NULL;
 	}
-	att->hit.cookie = req->cookie;
-	att->func = req->prog->bpf_func;
-	att->insns = req->prog->insnsi;
-	att->prog = req->prog;
-	att->event = req->event;
-	att->by_link = req->by_link;
+	att->hit.cookie = cookie;
+	att->func = prog->bpf_func;
+	att->insns = prog->insnsi;
+	att->prog = prog;
+	att->event = event;
+	att->by_link = by_link;
 	return att;
 }
 
-static void bpf_attachment_free(struct bpf_attachment *att)
+static void attachment_free(struct bpf_attachment *att)
 {
 	free_percpu(att->stats);
 	kfree(att);
 }
 
-static bool event_allows_override(struct trace_event_call *call)
+/**
+ * bpf_event_add() - add a program to those that an event runs
+ * @event: the perf event that is going to own the attachment; it has none
+ * @prog: the program, whose reference goes to the attachment
+ * @cookie: what bpf_get_attach_cookie() is to return
+ * @by_link: a link owns it, so DISABLE does not pause it
+ *
+ * Context: between bpf_event_lock() and bpf_event_unlock().
+ * Return: 0 or -ENOMEM.
+ */
+int bpf_event_add(struct perf_event *event, struct bpf_prog *prog, u64 cookie,
+		  bool by_link)
 {
-	return IS_ENABLED(CONFIG_BPF_KPROBE_OVERRIDE) &&
-	       call->flags & TRACE_EVENT_FL_KPROBE &&
-	       trace_kprobe_allows_override(call);
-}
-
-static int event_attach_to_trace_event(const struct bpf_attach_request *req)
-{
-	struct perf_event *event = req->event;
-	struct bpf_event_array *old, *new;
+	struct trace_event_call *call = event->tp_event;
+	struct bpf_event_array *new = NULL;
 	struct bpf_attachment *att;
 
-	guard(mutex)(&bpf_event_mutex);
-
-	old = event_array(event->tp_event);
-	if (req->prog->kprobe_override && !event_allows_override(event->tp_event))
-		return bpf_attach_refuse(req, ATTACH_OVERRIDES);
-	if (event_attachment(event))
-		return bpf_attach_refuse(req, ATTACH_FD_TAKEN);
-	if (event_array_live(old) == BPF_EVENT_MAX_PROGS)
-		return bpf_attach_refuse(req, ATTACH_FULL);
-	if (event_array_has_prog(old, req->prog))
-		return bpf_attach_refuse(req, ATTACH_TWICE);
-
-	att = bpf_attachment_new(req);
+	att = attachment_new(event, prog, cookie, by_link);
 	if (!att)
 		return -ENOMEM;
 
-	new = event_array_next(old, NULL, att);
+	if (call)
+		new = event_array_next(event_array(call), NULL, att);
 	if (IS_ERR(new)) {
-		bpf_attachment_free(att);
+		attachment_free(att);
 		return PTR_ERR(new);
 	}
 
 	rcu_assign_pointer(event->bpf, att);
-	event_set_array(event->tp_event, new);
+	if (call)
+		event_set_array(call, new);
 	return 0;
-}
-
-static int event_attach_to_perf_event(const struct bpf_attach_request *req)
-{
-	struct bpf_attachment *att;
-
-	guard(mutex)(&bpf_event_mutex);
-
-	if (event_attachment(req->event))
-		return bpf_attach_refuse(req, ATTACH_FD_TAKEN);
-	att = bpf_attachment_new(req);
-	if (!att)
-		return -ENOMEM;
-	rcu_assign_pointer(req->event->bpf, att);
-	return 0;
-}
-
-/**
- * bpf_event_runs_progs() - can an event run programs at all?
- * @event: a perf event
- *
- * Return: whether it is of a kind that does.
- */
-bool bpf_event_runs_progs(const struct perf_event *event)
-{
-	const struct trace_event_call *call = event->tp_event;
-
-	return !call || call->flags & TRACE_EVENT_FL_UKPROBE || bpf_tp_has_record(call);
-}
-
-/**
- * bpf_event_lock_probes() - begin to change which probes an event has
- *
- * Meanwhile no program is attached. Not event_mutex, under which that is for the
- * rest of a change: programs are attached with a perf context locked, and while
- * event_mutex is held CPUs may be waited for that come and lock theirs.
- *
- * Context: process; until bpf_event_unlock_probes(), nothing but the list of
- * probes is to be changed.
- */
-void bpf_event_lock_probes(void)
-{
-	mutex_lock(&bpf_event_mutex);
-}
-
-/**
- * bpf_event_unlock_probes() - the end of bpf_event_lock_probes()
- */
-void bpf_event_unlock_probes(void)
-{
-	mutex_unlock(&bpf_event_mutex);
-}
-
-/**
- * bpf_event_overrides() - may programs of an event override return values?
- * @call: the event
- *
- * Context: process, between bpf_event_lock_probes() and its end.
- * Return: whether there is one that calls bpf_override_return().
- */
-bool bpf_event_overrides(struct trace_event_call *call)
-{
-	const struct bpf_event_array *array;
-	u32 i;
-
-	array = event_array(call);
-	for (i = 0; array && i < array->nr; i++) {
-		if (array->slots[i].att && array->slots[i].att->prog->kprobe_override)
-			return true;
-	}
-	return false;
-}
-
-static int event_attach_prog(const struct bpf_attach_request *req)
-{
-	struct trace_event_call *call = req->event->tp_event;
-	int err;
-
-	if (!bpf_event_runs_progs(req->event))
-		return bpf_attach_refuse(req, ATTACH_BAD_EVENT);
-	if (!call)
-		return bpf_perf_event_check_attach(req) ?: event_attach_to_perf_event(req);
-
-	if (bpf_tp_has_record(call))
-		err = bpf_tp_check_attach(req);
-	else
-		err = bpf_kprobe_check_attach(req);
-	return err ?: event_attach_to_trace_event(req);
-}
-
-/**
- * bpf_event_attach() - make a program one of those that an event runs
- * @event: the perf event that is going to own the attachment
- * @prog_fd: the descriptor the program came by, for the error_log
- * @prog: the program; the attachment takes a reference of its own
- * @cookie: what bpf_get_attach_cookie() is to return
- *
- * On failure nothing has changed, and tracefs' error_log tells why.
- *
- * Context: process.
- * Return: 0, or
- * * -EINVAL: the event cannot run programs, or not this one
- * * -EEXIST: the perf event has a program, or the trace event has this one
- * * -E2BIG: the trace event has BPF_EVENT_MAX_PROGS programs
- * * -EACCES: the program reads past the end of the event's record
- * * -EPROTO: the program takes stacks that the event does not have
- * * -ENOMEM
- */
-int bpf_event_attach(struct perf_event *event, int prog_fd, struct bpf_prog *prog,
-		     u64 cookie)
-{
-	const struct bpf_attach_request req = {
-		.cmd = "LINK_CREATE",
-		.by_link = true,
-		.event = event,
-		.prog_fd = prog_fd,
-		.prog = prog,
-		.cookie = cookie,
-	};
-	int err;
-
-	err = event_attach_prog(&req);
-	if (!err)
-		bpf_prog_inc(prog);
-	return err;
-}
-
-/**
- * bpf_event_set_prog() - PERF_EVENT_IOC_SET_BPF
- * @event: the perf event the ioctl came to
- * @prog_fd: descriptor of the program
- *
- * On success the event holds a reference on the program until it is released.
- * On failure nothing has changed, and tracefs' error_log tells why.
- *
- * Context: process, with the event's ctx->mutex held.
- * Return: 0, what bpf_event_attach() returns, or
- * * -EINVAL: the descriptor is not a program
- * * -EBADF: the descriptor is not open
- */
-int bpf_event_set_prog(struct perf_event *event, u32 prog_fd)
-{
-	struct bpf_attach_request req = {
-		.cmd = "SET_BPF",
-		.event = event,
-		.prog_fd = prog_fd,
-	};
-	struct bpf_prog *prog;
-	int err;
-
-	prog = bpf_prog_get(prog_fd);
-	if (IS_ERR(prog))
-		return bpf_attach_refuse(&req, PTR_ERR(prog) == -EBADF ?
-						       ATTACH_NO_FILE : ATTACH_NO_PROG);
-	req.prog = prog;
-	err = event_attach_prog(&req);
-	if (err)
-		bpf_prog_put(prog);
-	return err;
 }
 
 /**
@@ -563,10 +446,8 @@ void bpf_wait_for_runs(void)
 /* Wait for readers of an attachment that its event has lost. */
 static void event_wait_for_readers(const struct trace_event_call *call)
 {
-	if (call && call->flags & TRACE_EVENT_FL_UPROBE)
-		uprobe_unregister_sync();
-	else if (call && call->flags & TRACE_EVENT_FL_KPROBE)
-		synchronize_rcu_expedited(); /* to disarm it interrupts all CPUs anyway */
+	if (call)
+		call->class->bpf_ops->wait_readers();
 	else
 		bpf_wait_for_runs();
 }
@@ -609,8 +490,8 @@ void bpf_event_release(struct perf_event *event)
 	if (!rcu_access_pointer(event->bpf))
 		return;
 
-	scoped_guard(mutex, &bpf_event_mutex) {
-		att = event_attachment(event);
+	scoped_guard(bpf_event) {
+		att = bpf_event_attachment(event);
 		if (event->tp_event)
 			event_array_drop(event->tp_event, att);
 		RCU_INIT_POINTER(event->bpf, NULL);
@@ -618,7 +499,7 @@ void bpf_event_release(struct perf_event *event)
 
 	event_wait_for_readers(event->tp_event);
 	bpf_prog_put(att->prog);
-	bpf_attachment_free(att);
+	attachment_free(att);
 }
 
 /* Make the slot of @event, if it has one, what @event->bpf_paused says. */
@@ -628,11 +509,11 @@ static void event_update_slot(const struct perf_event *event)
 	struct bpf_event_array *array;
 	u32 i;
 
-	if (!call)
+	array = call ? event_array_of_hits(call) : NULL;
+	if (!array)
 		return;
 
-	array = event_array_of_hits(call);
-	for (i = 0; array && i < array->nr; i++) {
+	for (i = 0; i < array->nr; i++) {
 		if (array->slots[i].att && array->slots[i].att->event == event)
 			event_slot_set_runs(&array->slots[i]);
 	}
@@ -705,52 +586,4 @@ void bpf_event_resume(struct perf_event *event)
 			event_update_slot(owner);
 		}
 	}
-}
-
-/**
- * bpf_event_prog_ids() - which programs does a trace event run?
- * @call: the event
- * @ids: room for the ids of BPF_EVENT_MAX_PROGS programs, in the order in which
- *	they run
- *
- * Context: process.
- * Return: how many there are.
- */
-u32 bpf_event_prog_ids(const struct trace_event_call *call, u32 *ids)
-{
-	const struct bpf_event_array *array;
-	u32 i, nr = 0;
-
-	guard(mutex)(&bpf_event_mutex);
-
-	array = event_array(call);
-	for (i = 0; array && i < array->nr; i++) {
-		if (array->slots[i].att)
-			ids[nr++] = array->slots[i].att->prog->aux->id;
-	}
-	return nr;
-}
-
-/**
- * bpf_event_attachment_info() - what a perf event has brought
- * @event: the perf event
- * @info: is filled in
- *
- * Context: process.
- * Return: whether there is a program.
- */
-bool bpf_event_attachment_info(const struct perf_event *event,
-			       struct bpf_attachment_info *info)
-{
-	const struct bpf_attachment *att;
-
-	guard(mutex)(&bpf_event_mutex);
-
-	att = event_attachment(event);
-	if (!att)
-		return false;
-	info->prog_id = att->prog->aux->id;
-	info->cookie = att->hit.cookie;
-	info->stats = bpf_stats_sum(att->stats);
-	return true;
 }

@@ -6,6 +6,8 @@
 #define _KERNEL_TRACE_BPF_TRACE_H
 
 #include <linux/bpf.h>
+#include <linux/bpf_events.h>
+#include <linux/cleanup.h>
 #include <linux/filter.h>
 #include <linux/jump_label.h>
 #include <linux/percpu.h>
@@ -14,7 +16,6 @@
 
 struct seq_file;
 struct trace_event_call;
-struct trace_probe_target;
 
 /*
  * bpf_trace.c: programs on trace events
@@ -208,23 +209,70 @@ static inline bool is_multi_attach_type(enum bpf_attach_type type)
 	       type == BPF_TRACE_UPROBE_MULTI;
 }
 
-int bpf_event_attach(struct perf_event *event, int prog_fd, struct bpf_prog *prog,
-		     u64 cookie);
+DEFINE_LOCK_GUARD_0(bpf_event, bpf_event_lock(), bpf_event_unlock())
+
+struct bpf_attachment *bpf_event_attachment(const struct perf_event *event);
+const struct bpf_attachment *
+bpf_event_next_attachment(const struct trace_event_call *call, u32 *pos);
+int bpf_event_add(struct perf_event *event, struct bpf_prog *prog, u64 cookie,
+		  bool by_link);
 
 void bpf_wait_for_runs(void);
 
-bool bpf_event_runs_progs(const struct perf_event *event);
-u32 bpf_event_prog_ids(const struct trace_event_call *call, u32 *ids);
+/*
+ * What is asked of the source of an event: trace_kprobe.c, trace_uprobe.c, bpf_trace_tp.c
+ */
 
-/* Snapshot of an attachment, for queries */
-struct bpf_attachment_info {
-	struct bpf_attachment_stats	stats;
-	u64				cookie;
-	u32				prog_id;
+/**
+ * struct bpf_event_target - what an event stands for, as its maker named it
+ * @type: what it is
+ * @name: symbol, file or tracepoint, empty where the maker gave only an address;
+ *	kfree() it
+ * @offset: in bytes, from the symbol or the start of the file
+ * @addr: of a kprobe, 0 if the asking task must not see kernel addresses
+ * @missed: how many hits the kprobe missed
+ */
+struct bpf_event_target {
+	enum bpf_perf_event_type	type;
+	const char			*name;
+	u64				offset;
+	u64				addr;
+	unsigned long			missed;
 };
 
-bool bpf_event_attachment_info(const struct perf_event *event,
-			       struct bpf_attachment_info *info);
+struct bpf_attach_request;
+
+/**
+ * struct bpf_event_ops - how programs run on events of one kind
+ * @check_attach: may the program be attached? In process context; returns 0, or an
+ *	errno, with the reason in error_log
+ * @allows_override: may programs override return values? Called between
+ *	bpf_event_lock() and bpf_event_unlock(). NULL: they may not
+ * @target: fill in what the event stands for. In process context, may take
+ *	event_mutex; returns 0, -ENOENT if the probe is gone, or -ENOMEM
+ * @set_sole: @sole is the one program that the event has to run, NULL if there is none,
+ *	several, or one that needs more than a run. Called with a raw spinlock held.
+ *	NULL: the event does not need to know
+ * @call_rcu: call a function when hits that are under way no longer use the array
+ * @wait_readers: wait until hits that are under way no longer use an attachment. In
+ *	process context, may sleep
+ */
+struct bpf_event_ops {
+	int (*check_attach)(const struct bpf_attach_request *req);
+	bool (*allows_override)(struct trace_event_call *call);
+	int (*target)(struct trace_event_call *call, struct bpf_event_target *target);
+	void (*set_sole)(struct trace_event_call *call,
+			 const struct bpf_attachment *sole);
+	void (*call_rcu)(struct rcu_head *head, rcu_callback_t func);
+	void (*wait_readers)(void);
+};
+
+/*
+ * bpf_trace_attach.c: how programs get to events
+ */
+bool bpf_event_runs_progs(const struct perf_event *event);
+int bpf_event_attach_link(struct perf_event *event, int prog_fd, struct bpf_prog *prog,
+			  u64 cookie);
 
 /*
  * bpf_trace_refuse.c: why something is not attached
@@ -274,13 +322,11 @@ __printf(3, 4)
 int bpf_refuse(struct bpf_refusal *why, int pos, const char *fmt, ...);
 
 /*
- * Which program fits to which event: bpf_trace_kprobe.c, bpf_trace_tp.c,
- * bpf_trace_perf_event.c
+ * Which program fits to which event: bpf_trace_kprobe.c, bpf_trace_perf_event.c
  */
 int bpf_kprobe_check_attach(const struct bpf_attach_request *req);
+int bpf_uprobe_check_attach(const struct bpf_attach_request *req);
 int bpf_perf_event_check_attach(const struct bpf_attach_request *req);
-bool bpf_tp_has_record(const struct trace_event_call *call);
-int bpf_tp_check_attach(const struct bpf_attach_request *req);
 
 /*
  * bpf_trace_query.c: what user space can ask
@@ -288,7 +334,7 @@ int bpf_tp_check_attach(const struct bpf_attach_request *req);
 struct bpf_attachment_stats
 bpf_stats_sum(const struct bpf_attachment_stats __percpu *stats);
 void bpf_stats_show(struct seq_file *m, const struct bpf_attachment_stats *sum);
-int bpf_event_target(struct perf_event *event, struct trace_probe_target *target);
+int bpf_copy_name(u64 uptr, u32 *ulen, const char *name);
 
 /*
  * bpf_trace_raw_tp.c: programs that get the arguments of a tracepoint
@@ -337,9 +383,6 @@ const struct bpf_func_proto *
 bpf_raw_tp_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog);
 
 const char *bpf_raw_tp_link_name(const struct bpf_link *link);
-
-/* bpf_trace_link.c */
-int bpf_copy_name(u64 uptr, u32 *ulen, const char *name);
 
 /* bpf_trace_hit.c */
 #ifdef CONFIG_X86_KERNEL_IBT

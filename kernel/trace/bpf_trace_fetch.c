@@ -15,7 +15,6 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "bpf_trace.h"
 #include "bpf_trace_helpers.h"
 
 #define fetch(type, addr)						\

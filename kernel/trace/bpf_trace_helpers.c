@@ -5,7 +5,6 @@
 #include <linux/bpf.h>
 #include <linux/filter.h>
 
-#include "bpf_trace.h"
 #include "bpf_trace_helpers.h"
 
 /**

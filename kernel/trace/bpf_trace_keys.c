@@ -10,7 +10,6 @@
 #include <linux/slab.h>
 #include <linux/verification.h>
 
-#include "bpf_trace.h"
 #include "bpf_trace_helpers.h"
 
 /**

@@ -4,6 +4,7 @@
  * that says what is checked when they are loaded.
  */
 #include <linux/bpf.h>
+#include <linux/bpf_events.h>
 #include <linux/bpf_verifier.h>
 #include <linux/filter.h>
 #include <linux/perf_event.h>
@@ -60,13 +61,13 @@ static bool kprobe_prog_is_valid_access(int off, int size,
 }
 
 /**
- * bpf_kprobe_check_attach() - may a program be attached to a probe's event?
+ * bpf_uprobe_check_attach() - may a program be attached to a uprobe event?
  * @req: the attach
  *
  * Context: process.
  * Return: 0, or an errno, with the reason in error_log.
  */
-int bpf_kprobe_check_attach(const struct bpf_attach_request *req)
+int bpf_uprobe_check_attach(const struct bpf_attach_request *req)
 {
 	const struct bpf_prog *prog = req->prog;
 
@@ -74,9 +75,24 @@ int bpf_kprobe_check_attach(const struct bpf_attach_request *req)
 		return bpf_attach_refuse(req, ATTACH_WANTS_KPROBE);
 	if (is_multi_attach_type(prog->expected_attach_type))
 		return bpf_attach_refuse(req, ATTACH_IS_MULTI);
-	if (prog->sleepable && req->event->tp_event->flags & TRACE_EVENT_FL_KPROBE)
-		return bpf_attach_refuse(req, ATTACH_SLEEPS);
 	return 0;
+}
+
+/**
+ * bpf_kprobe_check_attach() - may a program be attached to a kprobe event?
+ * @req: the attach
+ *
+ * Context: process.
+ * Return: 0, or an errno, with the reason in error_log.
+ */
+int bpf_kprobe_check_attach(const struct bpf_attach_request *req)
+{
+	int err;
+
+	err = bpf_uprobe_check_attach(req);
+	if (!err && req->prog->sleepable)
+		err = bpf_attach_refuse(req, ATTACH_SLEEPS);
+	return err;
 }
 
 static const struct bpf_func_proto *
@@ -97,6 +113,52 @@ kprobe_prog_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
 	default:
 		return bpf_hit_func_proto(func_id) ?:
 		       bpf_tracing_func_proto(func_id, prog);
+	}
+}
+
+/**
+ * bpf_kprobe_link_create() - BPF_LINK_CREATE of a BPF_PROG_TYPE_KPROBE program
+ * @attr: what user space asks for; bpf_kprobe_check_attach_type() has accepted the type
+ * @prog: the program, whose reference goes to the link on success
+ *
+ * Context: process.
+ * Return: the descriptor of the link, or an error that depends on its type.
+ */
+int bpf_kprobe_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
+{
+	switch (attr->link_create.attach_type) {
+	case BPF_PERF_EVENT:
+		return bpf_perf_link_create(attr, prog);
+	case BPF_TRACE_KPROBE_MULTI:
+	case BPF_TRACE_KPROBE_SESSION:
+		return bpf_kprobe_multi_link_create(attr, prog);
+	case BPF_TRACE_UPROBE_MULTI:
+		return bpf_uprobe_multi_link_create(attr, prog);
+	default:
+		return -EINVAL;
+	}
+}
+
+/**
+ * bpf_kprobe_check_attach_type() - can a program be attached in this way?
+ * @prog: the program, of type BPF_PROG_TYPE_KPROBE
+ * @type: the way
+ *
+ * Return: 0, or -EINVAL if @type is not for this program type, or if the
+ * program was loaded for another one.
+ */
+int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
+				 enum bpf_attach_type type)
+{
+	switch (type) {
+	case BPF_PERF_EVENT:
+		return is_multi_attach_type(prog->expected_attach_type) ? -EINVAL : 0;
+	case BPF_TRACE_KPROBE_MULTI:
+	case BPF_TRACE_KPROBE_SESSION:
+	case BPF_TRACE_UPROBE_MULTI:
+		return prog->expected_attach_type == type ? 0 : -EINVAL;
+	default:
+		return -EINVAL;
 	}
 }
 

@@ -17,7 +17,6 @@
 #include <linux/uaccess.h>
 
 #include "bpf_trace.h"
-#include "trace_probe.h"
 
 struct bpf_perf_link {
 	struct bpf_link		link;
@@ -80,66 +79,42 @@ static void perf_link_show_fdinfo(const struct bpf_link *link, struct seq_file *
 	bpf_event_show_fdinfo(m, perf_link_event(link));
 }
 
-/**
- * bpf_copy_name() - hand a name to user space
- * @uptr: the user's buffer as it stands in an attribute, or 0
- * @ulen: in: the size of the buffer, or 0; out: how many bytes the name takes,
- *	the terminating NUL included
- * @name: the name
- *
- * Context: process.
- * Return: 0, -EINVAL if the buffer has no size or the size no buffer, -ENOSPC
- * if the name had to be cut, or -EFAULT.
- */
-int bpf_copy_name(u64 uptr, u32 *ulen, const char *name)
-{
-	char __user *ubuf = u64_to_user_ptr(uptr);
-	u32 room = *ulen, size = strlen(name) + 1;
-
-	if (!ubuf != !room)
-		return -EINVAL;
-
-	*ulen = size;
-	if (!ubuf)
-		return 0;
-	if (size <= room)
-		return copy_to_user(ubuf, name, size) ? -EFAULT : 0;
-	if (copy_to_user(ubuf, name, room - 1) || put_user('\0', ubuf + room - 1))
-		return -EFAULT;
-	return -ENOSPC;
-}
-
 static int perf_link_fill_trace_event(struct perf_event *event, u64 cookie,
 				      struct bpf_link_info *info)
 {
-	struct trace_probe_target target;
+	struct trace_event_call *call = event->tp_event;
+	struct bpf_event_target target;
 	int err;
 
-	err = bpf_event_target(event, &target);
+	err = call->class->bpf_ops->target(call, &target);
 	if (err)
 		return err;
 
-	if (!(event->tp_event->flags & TRACE_EVENT_FL_UKPROBE)) {
-		info->perf_event.type = BPF_PERF_EVENT_TRACEPOINT;
-		info->perf_event.tracepoint.cookie = cookie;
-		err = bpf_copy_name(info->perf_event.tracepoint.tp_name,
-				    &info->perf_event.tracepoint.name_len, target.name);
-	} else if (event->tp_event->flags & TRACE_EVENT_FL_UPROBE) {
-		info->perf_event.type = target.is_return ? BPF_PERF_EVENT_URETPROBE :
-							   BPF_PERF_EVENT_UPROBE;
+	info->perf_event.type = target.type;
+	switch (target.type) {
+	case BPF_PERF_EVENT_UPROBE:
+	case BPF_PERF_EVENT_URETPROBE:
 		info->perf_event.uprobe.offset = target.offset;
 		info->perf_event.uprobe.cookie = cookie;
 		err = bpf_copy_name(info->perf_event.uprobe.file_name,
 				    &info->perf_event.uprobe.name_len, target.name);
-	} else {
-		info->perf_event.type = target.is_return ? BPF_PERF_EVENT_KRETPROBE :
-							   BPF_PERF_EVENT_KPROBE;
+		break;
+	case BPF_PERF_EVENT_KPROBE:
+	case BPF_PERF_EVENT_KRETPROBE:
 		info->perf_event.kprobe.offset = target.offset;
 		info->perf_event.kprobe.addr = target.addr;
 		info->perf_event.kprobe.missed = target.missed;
 		info->perf_event.kprobe.cookie = cookie;
 		err = bpf_copy_name(info->perf_event.kprobe.func_name,
 				    &info->perf_event.kprobe.name_len, target.name);
+		break;
+	case BPF_PERF_EVENT_TRACEPOINT:
+		info->perf_event.tracepoint.cookie = cookie;
+		err = bpf_copy_name(info->perf_event.tracepoint.tp_name,
+				    &info->perf_event.tracepoint.name_len, target.name);
+		break;
+	default:
+		break;
 	}
 	kfree(target.name);
 	return err;
@@ -174,7 +149,7 @@ static const struct bpf_link_ops perf_link_ops = {
  *
  * Context: process.
  * Return: the descriptor of the link, -EINVAL for flags, -EBADF if it is not a
- * perf event, -ENOMEM, or what bpf_event_attach() returns.
+ * perf event, -ENOMEM, or what bpf_event_attach_link() returns.
  */
 int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
 {
@@ -204,8 +179,8 @@ int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
 		goto put_file;
 	}
 
-	err = bpf_event_attach(perf_event_of_file(file), attr->link_create.prog_fd,
-			       prog, link->cookie);
+	err = bpf_event_attach_link(perf_event_of_file(file), attr->link_create.prog_fd,
+				    prog, link->cookie);
 	if (err) {
 		bpf_link_cleanup(&primer);
 		goto put_file;
@@ -215,50 +190,4 @@ int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
 put_file:
 	fput(file);
 	return err;
-}
-
-/**
- * bpf_kprobe_link_create() - BPF_LINK_CREATE of a BPF_PROG_TYPE_KPROBE program
- * @attr: what user space asks for; bpf_kprobe_check_attach_type() likes the type
- * @prog: the program, whose reference goes to the link on success
- *
- * Context: process.
- * Return: the descriptor of the link, or an error that depends on its type.
- */
-int bpf_kprobe_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
-{
-	switch (attr->link_create.attach_type) {
-	case BPF_PERF_EVENT:
-		return bpf_perf_link_create(attr, prog);
-	case BPF_TRACE_KPROBE_MULTI:
-	case BPF_TRACE_KPROBE_SESSION:
-		return bpf_kprobe_multi_link_create(attr, prog);
-	case BPF_TRACE_UPROBE_MULTI:
-		return bpf_uprobe_multi_link_create(attr, prog);
-	default:
-		return -EINVAL;
-	}
-}
-
-/**
- * bpf_kprobe_check_attach_type() - can a program be attached in this way?
- * @prog: the program, of type BPF_PROG_TYPE_KPROBE
- * @type: the way
- *
- * Return: 0, or -EINVAL if @type is not for this program type, or if the
- * program was loaded for another one.
- */
-int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
-				 enum bpf_attach_type type)
-{
-	switch (type) {
-	case BPF_PERF_EVENT:
-		return is_multi_attach_type(prog->expected_attach_type) ? -EINVAL : 0;
-	case BPF_TRACE_KPROBE_MULTI:
-	case BPF_TRACE_KPROBE_SESSION:
-	case BPF_TRACE_UPROBE_MULTI:
-		return prog->expected_attach_type == type ? 0 : -EINVAL;
-	default:
-		return -EINVAL;
-	}
 }

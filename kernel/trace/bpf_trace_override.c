@@ -10,7 +10,6 @@
 #include <linux/filter.h>
 #include <linux/ptrace.h>
 
-#include "bpf_trace.h"
 #include "bpf_trace_helpers.h"
 
 BPF_CALL_2(bpf_override_return, struct pt_regs *, regs, unsigned long, rc)

@@ -10,7 +10,6 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 
-#include "bpf_trace.h"
 #include "bpf_trace_helpers.h"
 
 /*

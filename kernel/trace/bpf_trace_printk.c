@@ -11,7 +11,6 @@
 #include <linux/string.h>
 #include <linux/trace_events.h>
 
-#include "bpf_trace.h"
 #include "bpf_trace_helpers.h"
 
 #define CREATE_TRACE_POINTS

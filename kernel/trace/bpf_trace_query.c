@@ -15,7 +15,52 @@
 #include <linux/uaccess.h>
 
 #include "bpf_trace.h"
-#include "trace_probe.h"
+
+/*
+ * Fill in @ids, which has room for BPF_EVENT_MAX_PROGS, in the order in which the
+ * programs run.
+ * Return: how many there are.
+ */
+static u32 event_prog_ids(const struct trace_event_call *call, u32 *ids)
+{
+	const struct bpf_attachment *att;
+	u32 pos = 0, nr = 0;
+
+	guard(bpf_event)();
+
+	while ((att = bpf_event_next_attachment(call, &pos)))
+		ids[nr++] = att->prog->aux->id;
+	return nr;
+}
+
+/**
+ * bpf_copy_name() - hand a name to user space
+ * @uptr: the user's buffer as it stands in an attribute, or 0
+ * @ulen: in: the size of the buffer, or 0; out: how many bytes the name takes,
+ *	the terminating NUL included
+ * @name: the name
+ *
+ * Context: process.
+ * Return: 0, -EINVAL if the buffer has no size or the size no buffer, -ENOSPC
+ * if the name had to be cut, or -EFAULT.
+ */
+int bpf_copy_name(u64 uptr, u32 *ulen, const char *name)
+{
+	char __user *ubuf = u64_to_user_ptr(uptr);
+	u32 room = *ulen, size = strlen(name) + 1;
+
+	if (!ubuf != !room)
+		return -EINVAL;
+
+	*ulen = size;
+	if (!ubuf)
+		return 0;
+	if (size <= room)
+		return copy_to_user(ubuf, name, size) ? -EFAULT : 0;
+	if (copy_to_user(ubuf, name, room - 1) || put_user('\0', ubuf + room - 1))
+		return -EFAULT;
+	return -ENOSPC;
+}
 
 /**
  * bpf_event_query() - PERF_EVENT_IOC_QUERY_BPF
@@ -46,7 +91,7 @@ int bpf_event_query(struct perf_event *event,
 	if (len > BPF_EVENT_MAX_PROGS)
 		return -E2BIG;
 
-	cnt = bpf_event_prog_ids(event->tp_event, ids);
+	cnt = event_prog_ids(event->tp_event, ids);
 	if (put_user(cnt, &uquery->prog_cnt) ||
 	    copy_to_user(uquery->ids, ids, min(cnt, len) * sizeof(*ids)))
 		return -EFAULT;
@@ -83,27 +128,27 @@ void bpf_stats_show(struct seq_file *m, const struct bpf_attachment_stats *sum)
 		   sum->hits, sum->missed);
 }
 
-/**
- * bpf_event_target() - what does an event probe?
- * @event: a perf event of a trace event that can run programs
- * @target: is filled in
- *
- * Context: process.
- * Return: 0, -ENOENT if the probe is gone, or -ENOMEM.
- */
-int bpf_event_target(struct perf_event *event, struct trace_probe_target *target)
+/* Snapshot of an attachment, for queries */
+struct attachment_info {
+	struct bpf_attachment_stats	stats;
+	u64				cookie;
+	u32				prog_id;
+};
+
+/* Return: whether the perf event has a program. */
+static bool event_attachment_info(const struct perf_event *event, struct attachment_info *info)
 {
-	struct trace_event_call *call = event->tp_event;
+	const struct bpf_attachment *att;
 
-	if (IS_ENABLED(CONFIG_UPROBE_EVENTS) && call->flags & TRACE_EVENT_FL_UPROBE)
-		return trace_uprobe_target(call, target);
-	if (IS_ENABLED(CONFIG_KPROBE_EVENTS) && call->flags & TRACE_EVENT_FL_KPROBE)
-		return trace_kprobe_target(call, target);
+	guard(bpf_event)();
 
-	*target = (struct trace_probe_target) {
-		.name = kstrdup(trace_event_name(call), GFP_KERNEL),
-	};
-	return target->name ? 0 : -ENOMEM;
+	att = bpf_event_attachment(event);
+	if (!att)
+		return false;
+	info->prog_id = att->prog->aux->id;
+	info->cookie = att->hit.cookie;
+	info->stats = bpf_stats_sum(att->stats);
+	return true;
 }
 
 /**
@@ -115,27 +160,26 @@ int bpf_event_target(struct perf_event *event, struct trace_probe_target *target
  */
 void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event)
 {
-	struct bpf_attachment_info info;
+	struct attachment_info info;
 
-	if (!bpf_event_attachment_info(event, &info))
+	if (!event_attachment_info(event, &info))
 		return;
 	seq_printf(m, "bpf_prog_id:\t%u\n", info.prog_id);
 	bpf_stats_show(m, &info.stats);
 	seq_printf(m, "bpf_cookie:\t%llu\n", info.cookie);
 }
 
-static u32 task_fd_type(const struct trace_event_call *call, bool is_return)
-{
-	if (!(call->flags & TRACE_EVENT_FL_UKPROBE))
-		return BPF_FD_TYPE_TRACEPOINT;
-	if (call->flags & TRACE_EVENT_FL_UPROBE)
-		return is_return ? BPF_FD_TYPE_URETPROBE : BPF_FD_TYPE_UPROBE;
-	return is_return ? BPF_FD_TYPE_KRETPROBE : BPF_FD_TYPE_KPROBE;
-}
+static const u32 task_fd_types[] = {
+	[BPF_PERF_EVENT_UPROBE]		= BPF_FD_TYPE_UPROBE,
+	[BPF_PERF_EVENT_URETPROBE]	= BPF_FD_TYPE_URETPROBE,
+	[BPF_PERF_EVENT_KPROBE]		= BPF_FD_TYPE_KPROBE,
+	[BPF_PERF_EVENT_KRETPROBE]	= BPF_FD_TYPE_KRETPROBE,
+	[BPF_PERF_EVENT_TRACEPOINT]	= BPF_FD_TYPE_TRACEPOINT,
+};
 
 /* A buffer that is too short gets the start of the name all the same. */
 static int task_fd_put_answer(const union bpf_attr *attr, union bpf_attr __user *uattr,
-			      u32 prog_id, u32 type, const struct trace_probe_target *target)
+			      u32 prog_id, u32 type, const struct bpf_event_target *target)
 {
 	u32 len = attr->task_fd_query.buf_len;
 	int err = 0;
@@ -157,20 +201,21 @@ static int task_fd_put_answer(const union bpf_attr *attr, union bpf_attr __user 
 static int task_fd_query_event(struct perf_event *event, const union bpf_attr *attr,
 			       union bpf_attr __user *uattr)
 {
-	struct bpf_attachment_info info;
-	struct trace_probe_target target;
+	struct trace_event_call *call = event->tp_event;
+	struct bpf_event_target target;
+	struct attachment_info info;
 	int err;
 
-	if (!bpf_event_attachment_info(event, &info))
+	if (!event_attachment_info(event, &info))
 		return -ENOENT;
-	if (!event->tp_event)
+	if (!call)
 		return -EOPNOTSUPP; /* there is no probe to tell about */
 
-	err = bpf_event_target(event, &target);
+	err = call->class->bpf_ops->target(call, &target);
 	if (err)
 		return err;
-	err = task_fd_put_answer(attr, uattr, info.prog_id,
-				 task_fd_type(event->tp_event, target.is_return), &target);
+	err = task_fd_put_answer(attr, uattr, info.prog_id, task_fd_types[target.type],
+				 &target);
 	kfree(target.name);
 	return err;
 }
@@ -178,7 +223,7 @@ static int task_fd_query_event(struct perf_event *event, const union bpf_attr *a
 static int task_fd_query_link(const struct bpf_link *link, const union bpf_attr *attr,
 			      union bpf_attr __user *uattr)
 {
-	const struct trace_probe_target target = {
+	const struct bpf_event_target target = {
 		.name = bpf_raw_tp_link_name(link),
 	};
 

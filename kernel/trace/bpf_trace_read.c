@@ -15,7 +15,6 @@
 #include <linux/security.h>
 #include <linux/uaccess.h>
 
-#include "bpf_trace.h"
 #include "bpf_trace_helpers.h"
 
 static __always_inline long zero_on_error(void *dst, u32 size, long ret)

@@ -16,7 +16,6 @@
 #include <linux/security.h>
 #include <linux/uaccess.h>
 
-#include "bpf_trace.h"
 #include "bpf_trace_helpers.h"
 
 BTF_ID_LIST_SINGLE(pt_regs_btf_id, struct, pt_regs)

@@ -11,30 +11,13 @@
 #include <linux/filter.h>
 #include <linux/minmax.h>
 #include <linux/perf_event.h>
-#include <linux/syscalls.h>
+#include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/trace_events.h>
 
 #include "bpf_trace.h"
 #include "bpf_trace_helpers.h"
 #include "trace.h"
-
-/**
- * bpf_tp_has_record() - do the programs of a trace event get its record?
- * @call: the event
- *
- * Return: true for tracepoints and system calls.
- */
-bool bpf_tp_has_record(const struct trace_event_call *call)
-{
-	if (call->flags & (TRACE_EVENT_FL_CUSTOM | TRACE_EVENT_FL_FPROBE))
-		return false;
-#ifdef CONFIG_FTRACE_SYSCALLS
-	if (call->class == &event_class_syscall_enter ||
-	    call->class == &event_class_syscall_exit)
-		return true;
-#endif
-	return call->flags & TRACE_EVENT_FL_TRACEPOINT;
-}
 
 /* Return: where the part of the record ends that all hits have. */
 static u32 tp_record_size(struct trace_event_call *call)
@@ -47,14 +30,7 @@ static u32 tp_record_size(struct trace_event_call *call)
 	return end;
 }
 
-/**
- * bpf_tp_check_attach() - may a program be attached to an event with a record?
- * @req: the attach
- *
- * Context: process.
- * Return: 0, or an errno, with the reason in error_log.
- */
-int bpf_tp_check_attach(const struct bpf_attach_request *req)
+static int tp_check_attach(const struct bpf_attach_request *req)
 {
 	if (req->prog->type != BPF_PROG_TYPE_TRACEPOINT)
 		return bpf_attach_refuse(req, ATTACH_WANTS_TP);
@@ -62,6 +38,24 @@ int bpf_tp_check_attach(const struct bpf_attach_request *req)
 		return bpf_attach_refuse(req, ATTACH_PAST_RECORD);
 	return 0;
 }
+
+static int tp_target(struct trace_event_call *call, struct bpf_event_target *target)
+{
+	*target = (struct bpf_event_target) {
+		.type = BPF_PERF_EVENT_TRACEPOINT,
+		.name = kstrdup(trace_event_name(call), GFP_KERNEL),
+	};
+	return target->name ? 0 : -ENOMEM;
+}
+
+/* Of the events whose programs get the record: tracepoints, system calls, user events */
+const struct bpf_event_ops bpf_tp_event_ops = {
+	.check_attach	= tp_check_attach,
+	.target		= tp_target,
+	.call_rcu	= call_rcu,
+	.wait_readers	= bpf_wait_for_runs,
+};
+EXPORT_SYMBOL_GPL(bpf_tp_event_ops);
 
 static struct pt_regs *tp_ctx_regs(void *ctx)
 {
