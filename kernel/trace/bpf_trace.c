@@ -76,7 +76,7 @@ static bool event_array_missed(const struct bpf_event_array *array)
 	u32 i;
 
 	for (i = 0; i < array->nr; i++) {
-		const struct bpf_attachment *att = READ_ONCE(array->slots[i].runs);
+		const struct bpf_attachment *att = READ_ONCE(array->slots[i].active);
 
 		if (att == &bpf_idle_attachment)
 			continue;
@@ -133,7 +133,10 @@ event_array_run(const struct bpf_event_array *array, void *ctx, bool timed)
 	bool pass = true;
 
 	for (; slot < end; slot++) {
-		if (!__bpf_attachment_run(READ_ONCE(slot->runs), ctx, timed))
+		const struct bpf_attachment *att = READ_ONCE(slot->active);
+
+		__this_cpu_write(bpf_current_hit, &att->hit);
+		if (!__bpf_attachment_run(att, ctx, timed))
 			pass = false;
 	}
 	return pass;
@@ -293,13 +296,20 @@ event_array_next(const struct bpf_event_array *old,
 	return new;
 }
 
-static void event_slot_set_runs(struct bpf_event_slot *slot)
+static bool attachment_is_paused(const struct bpf_attachment *att)
+{
+	const struct bpf_perf_attachment *perf = bpf_perf_attachment(att);
+
+	return !perf->by_link && perf->event->bpf_paused;
+}
+
+static void event_slot_set_active(struct bpf_event_slot *slot)
 {
 	const struct bpf_attachment *att = slot->att;
-	bool idle = !att || (!att->by_link && att->event->bpf_paused);
+	bool idle = !att || attachment_is_paused(att);
 
 	lockdep_assert_held(&bpf_hits_lock);
-	WRITE_ONCE(slot->runs, idle ? &bpf_idle_attachment : att);
+	WRITE_ONCE(slot->active, idle ? &bpf_idle_attachment : att);
 }
 
 static void event_array_free(struct rcu_head *rcu)
@@ -321,9 +331,9 @@ static void event_update_sole(struct trace_event_call *call)
 	if (!ops->set_sole)
 		return;
 
-	if (array && array->nr == 1 && array->slots[0].runs != &bpf_idle_attachment &&
+	if (array && array->nr == 1 && array->slots[0].active != &bpf_idle_attachment &&
 	    !array->slots[0].att->prog->kprobe_override)
-		sole = array->slots[0].runs;
+		sole = array->slots[0].active;
 	ops->set_sole(call, sole);
 }
 
@@ -352,7 +362,7 @@ static void event_set_array(struct trace_event_call *call,
 
 	scoped_guard(raw_spinlock_irqsave, &bpf_hits_lock) {
 		for (i = 0; new && i < new->nr; i++)
-			event_slot_set_runs(&new->slots[i]);
+			event_slot_set_active(&new->slots[i]);
 		rcu_assign_pointer(call->bpf_array, new);
 		event_update_sole(call);
 	}
@@ -360,34 +370,58 @@ static void event_set_array(struct trace_event_call *call,
 		call->class->bpf_ops->call_rcu(&old->rcu, event_array_free);
 }
 
-static struct bpf_attachment *
-attachment_new(struct perf_event *event, struct bpf_prog *prog, u64 cookie,
-	       bool by_link)
+/**
+ * bpf_attachment_init() - prepare the attachment of a program
+ * @att: is filled in, but for @att->hit, which is 0
+ * @prog: the program; what @att is part of holds the reference
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int bpf_attachment_init(struct bpf_attachment *att, struct bpf_prog *prog)
 {
-	struct bpf_attachment *att;
-
-	att = kzalloc(sizeof(*att), GFP_KERNEL_ACCOUNT);
-	if (!att)
-		return NULL;
-
 	att->stats = alloc_percpu_gfp(struct bpf_attachment_stats, GFP_KERNEL_ACCOUNT);
-	if (!att->stats) {
-		kfree(att);
-		return NULL;
-	}
-	att->hit.cookie = cookie;
+	if (!att->stats)
+		return -ENOMEM;
+
 	att->func = prog->bpf_func;
 	att->insns = prog->insnsi;
 	att->prog = prog;
-	att->event = event;
-	att->by_link = by_link;
-	return att;
+	return 0;
 }
 
-static void attachment_free(struct bpf_attachment *att)
+/**
+ * bpf_attachment_exit() - free what bpf_attachment_init() has allocated
+ * @att: the attachment, which is not hit any more; may be zeroed instead
+ */
+void bpf_attachment_exit(struct bpf_attachment *att)
 {
 	free_percpu(att->stats);
-	kfree(att);
+}
+
+static struct bpf_attachment *
+perf_attachment_new(struct perf_event *event, struct bpf_prog *prog, u64 cookie,
+		    bool by_link)
+{
+	struct bpf_perf_attachment *perf;
+
+	perf = kzalloc(sizeof(*perf), GFP_KERNEL_ACCOUNT);
+	if (!perf)
+		return NULL;
+	if (bpf_attachment_init(&perf->att, prog)) {
+		kfree(perf);
+		return NULL;
+	}
+	perf->att.hit.cookie = cookie;
+	perf->event = event;
+	perf->by_link = by_link;
+	return &perf->att;
+}
+
+static void perf_attachment_free(struct bpf_attachment *att)
+{
+	bpf_attachment_exit(att);
+	kfree(bpf_perf_attachment(att));
 }
 
 /**
@@ -407,14 +441,14 @@ int bpf_event_add(struct perf_event *event, struct bpf_prog *prog, u64 cookie,
 	struct bpf_event_array *new = NULL;
 	struct bpf_attachment *att;
 
-	att = attachment_new(event, prog, cookie, by_link);
+	att = perf_attachment_new(event, prog, cookie, by_link);
 	if (!att)
 		return -ENOMEM;
 
 	if (call)
 		new = event_array_next(event_array(call), NULL, att);
 	if (IS_ERR(new)) {
-		attachment_free(att);
+		perf_attachment_free(att);
 		return PTR_ERR(new);
 	}
 
@@ -469,7 +503,7 @@ static void event_array_drop(struct trace_event_call *call,
 		;
 	scoped_guard(raw_spinlock_irqsave, &bpf_hits_lock) {
 		array->slots[i].att = NULL;
-		event_slot_set_runs(&array->slots[i]);
+		event_slot_set_active(&array->slots[i]);
 		event_update_sole(call);
 	}
 }
@@ -499,13 +533,14 @@ void bpf_event_release(struct perf_event *event)
 
 	event_wait_for_readers(event->tp_event);
 	bpf_prog_put(att->prog);
-	attachment_free(att);
+	perf_attachment_free(att);
 }
 
 /* Make the slot of @event, if it has one, what @event->bpf_paused says. */
 static void event_update_slot(const struct perf_event *event)
 {
 	struct trace_event_call *call = event->tp_event;
+	const struct bpf_attachment *att;
 	struct bpf_event_array *array;
 	u32 i;
 
@@ -514,8 +549,9 @@ static void event_update_slot(const struct perf_event *event)
 		return;
 
 	for (i = 0; i < array->nr; i++) {
-		if (array->slots[i].att && array->slots[i].att->event == event)
-			event_slot_set_runs(&array->slots[i]);
+		att = array->slots[i].att;
+		if (att && bpf_perf_attachment(att)->event == event)
+			event_slot_set_active(&array->slots[i]);
 	}
 	event_update_sole(call);
 }

@@ -8,6 +8,7 @@
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
 #include <linux/cleanup.h>
+#include <linux/container_of.h>
 #include <linux/filter.h>
 #include <linux/jump_label.h>
 #include <linux/percpu.h>
@@ -44,10 +45,8 @@ struct bpf_attachment_stats {
 #define BPF_EVENT_MAX_PROGS	64
 
 /*
- * A program on an event; owned by the perf event that brought it. It does not
- * change. perf_event::bpf and a slot point to it, from its attach to
- * bpf_event_release(), which frees it after the grace period of its readers: that of
- * RCU, for uprobe events that of RCU tasks trace.
+ * A program, and what its hits need: part of what owns it, which is an attachment of a
+ * perf event, a link or a filter. It does not change while it can be hit.
  */
 struct bpf_attachment {
 	struct bpf_hit				hit;
@@ -55,16 +54,31 @@ struct bpf_attachment {
 	bpf_func_t				func;	/* of @prog, at hand */
 	const struct bpf_insn			*insns;
 	struct bpf_prog				*prog;
-	struct perf_event			*event;
-	bool					by_link;
 };
 
 /*
+ * The attachment of a perf event. perf_event::bpf and a slot point to @att, from its
+ * attach to bpf_event_release(), which frees it after the grace period of its readers:
+ * that of RCU, for uprobe events that of RCU tasks trace.
+ */
+struct bpf_perf_attachment {
+	struct bpf_attachment	att;
+	struct perf_event	*event;
+	bool			by_link;
+};
+
+static inline struct bpf_perf_attachment *
+bpf_perf_attachment(const struct bpf_attachment *att)
+{
+	return container_of(att, struct bpf_perf_attachment, att);
+}
+
+/*
  * One of the programs of a trace event. @att changes under bpf_event_mutex and
- * bpf_hits_lock; @runs, which hits read without a lock, under the latter.
+ * bpf_hits_lock; @active, which hits read without a lock, under the latter.
  */
 struct bpf_event_slot {
-	const struct bpf_attachment	*runs;	/* @att, or bpf_idle_attachment */
+	const struct bpf_attachment	*active; /* @att, or bpf_idle_attachment */
 	struct bpf_attachment		*att;	/* NULL once its owner is gone */
 };
 
@@ -83,10 +97,10 @@ extern const struct bpf_attachment bpf_idle_attachment;
 
 /* Inlined: it is called where there must be no kprobes. */
 static __always_inline void
-bpf_count_miss(struct bpf_prog *prog, struct bpf_attachment_stats __percpu *stats)
+bpf_attachment_missed(const struct bpf_attachment *att)
 {
-	bpf_prog_inc_misses_counter(prog);
-	this_cpu_inc(stats->missed);
+	this_cpu_inc(att->stats->missed);
+	bpf_prog_inc_misses_counter(att->prog);
 }
 
 /**
@@ -134,24 +148,22 @@ static __always_inline void bpf_guard_exit(void)
 	__this_cpu_write(bpf_prog_active, 0);
 }
 
+/*
+ * How programs run, by what has them hit:
+ *
+ *				@att is kept by		can be below, on this CPU
+ * bpf_attachment_hit()		preemption off		what does not take the guard
+ * bpf_attachment_hit_args()	preemption off		all but the same program
+ * bpf_attachment_hit_uprobe()	RCU tasks trace		nothing, user space was
+ *							interrupted
+ */
 u32 bpf_run_timed(const struct bpf_prog *prog, void *ctx);
 
-/* bpf_prog_run(), with what is seldom needed out of the way */
-static __always_inline u32 bpf_run_quickly(const struct bpf_prog *prog, void *ctx)
-{
-	cant_migrate();
-	if (static_branch_unlikely(&bpf_stats_enabled_key))
-		return bpf_run_timed(prog, ctx);
-	return bpf_dispatcher_nop_func(ctx, prog->insnsi, prog->bpf_func);
-}
-
-#ifdef CONFIG_BPF_EVENTS
-/* Caller holds the guard. @timed is a compile-time constant. */
+/* Count a hit, and run the program for it. @timed is a compile-time constant. */
 static __always_inline u32
 __bpf_attachment_run(const struct bpf_attachment *att, void *ctx, bool timed)
 {
 	this_cpu_inc(att->stats->hits);
-	__this_cpu_write(bpf_current_hit, &att->hit);
 	if (timed && att->prog)
 		return bpf_run_timed(att->prog, ctx);
 	return bpf_dispatcher_nop_func(ctx, att->insns, att->func);
@@ -165,12 +177,51 @@ bpf_attachment_run(const struct bpf_attachment *att, void *ctx)
 		__bpf_attachment_run(att, ctx, true) : __bpf_attachment_run(att, ctx, false);
 }
 
-static __always_inline void
-bpf_attachment_missed(const struct bpf_attachment *att)
+/* Caller holds the guard. @hit is what the program may ask about. */
+static __always_inline u32
+bpf_attachment_hit(const struct bpf_attachment *att, const struct bpf_hit *hit, void *ctx)
 {
-	bpf_count_miss(att->prog, att->stats);
+	__this_cpu_write(bpf_current_hit, hit);
+	return bpf_attachment_run(att, ctx);
 }
 
+/**
+ * bpf_attachment_hit_args() - run a program on a tracepoint's arguments
+ * @att: the program
+ * @args: the arguments
+ *
+ * These programs have no lock in common with what is below them but those of
+ * maps, which have guards of their own, as for other tracing programs. So only
+ * a program that comes on top of itself is turned away, and counted as missed.
+ *
+ * Preemption is off, which keeps @att; rcu_read_lock() is for what checks for it by
+ * name. It hits lockdep's tracepoints, so it is taken where such a hit is turned away.
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ * Return: what the program returns, 0 if it was turned away.
+ */
+static __always_inline u32
+bpf_attachment_hit_args(const struct bpf_attachment *att, u64 *args)
+{
+	struct bpf_trace_run_ctx run_ctx = { .bpf_cookie = att->hit.cookie };
+	int __percpu *active = att->prog->active;
+	struct bpf_run_ctx *old;
+	u32 ret = 0;
+
+	if (likely(this_cpu_inc_return(*active) == 1)) {
+		rcu_read_lock();
+		old = bpf_set_run_ctx(&run_ctx.run_ctx);
+		ret = bpf_attachment_run(att, args);
+		bpf_reset_run_ctx(old);
+		rcu_read_unlock();
+	} else {
+		bpf_attachment_missed(att);
+	}
+	this_cpu_dec(*active);
+	return ret;
+}
+
+#ifdef CONFIG_BPF_EVENTS
 void bpf_event_update_sole(struct trace_event_call *call);
 
 /**
@@ -189,7 +240,7 @@ bpf_event_run_sole(const struct bpf_attachment *att, void *ctx, bool *pass)
 {
 	if (!bpf_guard_enter())
 		return false;
-	*pass = bpf_attachment_run(att, ctx);
+	*pass = bpf_attachment_hit(att, &att->hit, ctx);
 	bpf_guard_exit();
 	return true;
 }
@@ -210,6 +261,9 @@ static inline bool is_multi_attach_type(enum bpf_attach_type type)
 }
 
 DEFINE_LOCK_GUARD_0(bpf_event, bpf_event_lock(), bpf_event_unlock())
+
+int bpf_attachment_init(struct bpf_attachment *att, struct bpf_prog *prog);
+void bpf_attachment_exit(struct bpf_attachment *att);
 
 struct bpf_attachment *bpf_event_attachment(const struct perf_event *event);
 const struct bpf_attachment *
@@ -331,58 +385,16 @@ int bpf_perf_event_check_attach(const struct bpf_attach_request *req);
 /*
  * bpf_trace_query.c: what user space can ask
  */
-struct bpf_attachment_stats
-bpf_stats_sum(const struct bpf_attachment_stats __percpu *stats);
-void bpf_stats_show(struct seq_file *m, const struct bpf_attachment_stats *sum);
+struct bpf_attachment_stats bpf_attachment_sum(const struct bpf_attachment *att);
+void bpf_attachment_show(struct seq_file *m, const struct bpf_attachment *att);
 int bpf_copy_name(u64 uptr, u32 *ulen, const char *name);
 
 /*
  * bpf_trace_raw_tp.c: programs that get the arguments of a tracepoint
  */
 
-/**
- * bpf_args_prog_run() - run a program on a tracepoint's arguments
- * @prog: the program
- * @cookie: what bpf_get_attach_cookie() returns meanwhile
- * @stats: of the attachment
- * @args: the arguments
- *
- * These programs have no lock in common with what is below them but those of
- * maps, which have guards of their own, as for other tracing programs. So only
- * a program that comes on top of itself is turned away, and counted as missed.
- *
- * Preemption is off, which keeps @prog; rcu_read_lock() is for what checks for it by
- * name. It hits lockdep's tracepoints, so it is taken where such a hit is turned away.
- *
- * Context: preemption disabled; any of task, softirq, hardirq and NMI.
- * Return: what the program returns, 0 if it was turned away.
- */
-static __always_inline u32
-bpf_args_prog_run(struct bpf_prog *prog, u64 cookie,
-		  struct bpf_attachment_stats __percpu *stats, u64 *args)
-{
-	struct bpf_trace_run_ctx run_ctx = { .bpf_cookie = cookie };
-	struct bpf_run_ctx *old;
-	u32 ret = 0;
-
-	if (likely(this_cpu_inc_return(*prog->active) == 1)) {
-		rcu_read_lock();
-		this_cpu_inc(stats->hits);
-		old = bpf_set_run_ctx(&run_ctx.run_ctx);
-		ret = bpf_run_quickly(prog, args);
-		bpf_reset_run_ctx(old);
-		rcu_read_unlock();
-	} else {
-		bpf_count_miss(prog, stats);
-	}
-	this_cpu_dec(*prog->active);
-	return ret;
-}
-
 const struct bpf_func_proto *
 bpf_raw_tp_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog);
-
-const char *bpf_raw_tp_link_name(const struct bpf_link *link);
 
 /* bpf_trace_hit.c */
 #ifdef CONFIG_X86_KERNEL_IBT
@@ -426,7 +438,7 @@ static inline int bpf_uprobe_multi_link_create(const union bpf_attr *attr,
 }
 #endif
 
-u32 bpf_uprobe_prog_run(const struct bpf_prog *prog, u64 cookie,
-			unsigned long func_ip, struct pt_regs *regs);
+u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, u64 cookie,
+			      unsigned long func_ip, struct pt_regs *regs);
 
 #endif /* _KERNEL_TRACE_BPF_TRACE_H */

@@ -38,13 +38,10 @@
 struct bpf_event_filter {
 	struct rcu_head				rcu;
 	refcount_t				refs;	/* the event's, and while it is cleared */
-	struct bpf_prog				*prog;
+	struct bpf_attachment			att;
 	struct file				*owner; /* NULL for bpf-id:<id> */
-	struct bpf_attachment_stats __percpu	*stats;
 	bool					enabled; /* was it for this filter? */
 };
-
-static const struct bpf_hit filter_hit;
 
 /**
  * bpf_event_filter_run() - ask the filter of a tracepoint's event
@@ -61,7 +58,7 @@ bool bpf_event_filter_run(struct trace_event_file *file, u64 *args)
 	cant_sleep();
 	/* Not rcu_dereference_sched(): the event may be one of lockdep's. */
 	filter = rcu_dereference_raw(file->bpf_filter);
-	return !filter || bpf_args_prog_run(filter->prog, 0, filter->stats, args);
+	return !filter || bpf_attachment_hit_args(&filter->att, args);
 }
 EXPORT_SYMBOL_GPL(bpf_event_filter_run);
 
@@ -83,13 +80,11 @@ bool bpf_event_filter_run_kprobe(struct trace_event_file *file, struct pt_regs *
 	if (!filter)
 		return true;
 	if (!bpf_guard_enter()) {
-		bpf_count_miss(filter->prog, filter->stats);
+		bpf_attachment_missed(&filter->att);
 		return false;
 	}
 
-	this_cpu_inc(filter->stats->hits);
-	__this_cpu_write(bpf_current_hit, &filter_hit);
-	pass = bpf_run_quickly(filter->prog, regs);
+	pass = bpf_attachment_hit(&filter->att, &filter->att.hit, regs);
 	bpf_guard_exit();
 	return pass;
 }
@@ -124,7 +119,7 @@ void bpf_event_filter_missed(struct trace_event_file *file)
 
 	filter = rcu_dereference_raw(file->bpf_filter);
 	if (filter && filter_is_asked(file))
-		bpf_count_miss(filter->prog, filter->stats);
+		bpf_attachment_missed(&filter->att);
 }
 
 NOKPROBE_SYMBOL(bpf_event_filter_missed);
@@ -149,8 +144,7 @@ bool bpf_event_filter_run_uprobe(struct trace_event_file *file, unsigned long fu
 	if (!filter)
 		return true;
 
-	this_cpu_inc(filter->stats->hits);
-	return bpf_uprobe_prog_run(filter->prog, 0, func_ip, regs);
+	return bpf_attachment_hit_uprobe(&filter->att, 0, func_ip, regs);
 }
 #endif
 
@@ -321,13 +315,11 @@ static struct bpf_event_filter *filter_new(const struct filter_request *req)
 
 	if (!filter)
 		return NULL;
-	filter->stats = alloc_percpu_gfp(struct bpf_attachment_stats, GFP_KERNEL_ACCOUNT);
-	if (!filter->stats) {
+	if (bpf_attachment_init(&filter->att, req->prog)) {
 		kfree(filter);
 		return NULL;
 	}
 	bpf_prog_inc(req->prog);
-	filter->prog = req->prog;
 	filter->owner = req->owner;
 	refcount_set(&filter->refs, 1);
 	return filter;
@@ -335,8 +327,8 @@ static struct bpf_event_filter *filter_new(const struct filter_request *req)
 
 static void filter_free(struct bpf_event_filter *filter)
 {
-	bpf_prog_put(filter->prog);
-	free_percpu(filter->stats);
+	bpf_prog_put(filter->att.prog);
+	bpf_attachment_exit(&filter->att);
 	kfree(filter);
 }
 
@@ -573,7 +565,7 @@ bool bpf_event_filter_print(struct trace_event_file *file, struct trace_seq *s)
 
 	if (!filter)
 		return false;
-	aux = filter->prog->aux;
+	aux = filter->att.prog->aux;
 	trace_seq_printf(s, "bpf: id %u%s%s\n", aux->id, *aux->name ? " name " : "",
 			 aux->name);
 	return true;
@@ -589,7 +581,6 @@ bool bpf_event_filter_print(struct trace_event_file *file, struct trace_seq *s)
 void bpf_event_filter_show_fdinfo(struct seq_file *m, struct trace_event_file *file)
 {
 	const struct bpf_event_filter *filter;
-	struct bpf_attachment_stats sum;
 
 	guard(mutex)(&event_mutex);
 
@@ -597,7 +588,6 @@ void bpf_event_filter_show_fdinfo(struct seq_file *m, struct trace_event_file *f
 	if (!filter)
 		return;
 
-	sum = bpf_stats_sum(filter->stats);
-	seq_printf(m, "bpf_prog_id:\t%u\n", filter->prog->aux->id);
-	bpf_stats_show(m, &sum);
+	seq_printf(m, "bpf_prog_id:\t%u\n", filter->att.prog->aux->id);
+	bpf_attachment_show(m, &filter->att);
 }

@@ -53,8 +53,8 @@ struct kprobe_multi_site {
 
 struct bpf_kprobe_multi_link {
 	struct bpf_link				link;
+	struct bpf_attachment			att;
 	struct fprobe				fp;
-	struct bpf_attachment_stats __percpu	*stats;
 	struct module				**mods;
 	u32					nr_mods;
 	u32					flags;
@@ -128,7 +128,7 @@ kprobe_multi_run(struct bpf_kprobe_multi_link *link, unsigned long ip, struct pt
 	int ret;
 
 	if (!bpf_guard_enter()) {
-		bpf_count_miss(link->link.prog, link->stats);
+		bpf_attachment_missed(&link->att);
 		return -EBUSY;
 	}
 
@@ -136,9 +136,7 @@ kprobe_multi_run(struct bpf_kprobe_multi_link *link, unsigned long ip, struct pt
 	hit.hit.cookie = kprobe_multi_cookie(link, hit.hit.func_ip);
 	hit.is_return = is_return;
 	hit.cookie = session_cookie;
-	this_cpu_inc(link->stats->hits);
-	__this_cpu_write(bpf_current_hit, &hit.hit);
-	ret = bpf_run_quickly(link->link.prog, regs);
+	ret = bpf_attachment_hit(&link->att, &hit.hit, regs);
 	bpf_guard_exit();
 	return ret;
 }
@@ -165,7 +163,7 @@ static int kprobe_session_entry(struct fprobe *fp, unsigned long entry_ip,
 	*(u64 *)data = 0;
 	ret = kprobe_multi_run(link, entry_ip, regs, false, data);
 	if (unlikely(ret == -EBUSY))
-		bpf_count_miss(link->link.prog, link->stats);
+		bpf_attachment_missed(&link->att);
 	return ret;
 }
 
@@ -188,9 +186,9 @@ static void kprobe_multi_missed(struct fprobe *fp)
 	struct bpf_kprobe_multi_link *link = kprobe_multi_of(fp);
 
 	if (rcu_is_watching())
-		bpf_count_miss(link->link.prog, link->stats);
+		bpf_attachment_missed(&link->att);
 	else
-		this_cpu_inc(link->stats->missed);
+		this_cpu_inc(link->att.stats->missed);
 }
 
 NOKPROBE_SYMBOL(kprobe_multi_missed);
@@ -426,7 +424,7 @@ static void kprobe_multi_free(struct bpf_kprobe_multi_link *link)
 {
 	kprobe_multi_put_modules(link);
 	kfree(link->mods);
-	free_percpu(link->stats);
+	bpf_attachment_exit(&link->att);
 	kvfree(link);
 }
 
@@ -496,10 +494,9 @@ static void kprobe_multi_dealloc(struct bpf_link *bpf_link)
 static void kprobe_multi_show_fdinfo(const struct bpf_link *bpf_link, struct seq_file *m)
 {
 	const struct bpf_kprobe_multi_link *link = kprobe_multi_link(bpf_link);
-	struct bpf_attachment_stats sum = bpf_stats_sum(link->stats);
 
 	seq_printf(m, "func_cnt:\t%u\n", link->nr_sites);
-	bpf_stats_show(m, &sum);
+	bpf_attachment_show(m, &link->att);
 }
 
 static int kprobe_multi_fill_info(const struct bpf_link *bpf_link, struct bpf_link_info *info)
@@ -515,7 +512,7 @@ static int kprobe_multi_fill_info(const struct bpf_link *bpf_link, struct bpf_li
 
 	info->kprobe_multi.count = link->nr_sites;
 	info->kprobe_multi.flags = link->flags;
-	info->kprobe_multi.missed = bpf_stats_sum(link->stats).missed;
+	info->kprobe_multi.missed = bpf_attachment_sum(&link->att).missed;
 	for (i = 0; i < min(room, link->nr_sites); i++) {
 		if (put_user(show ? (u64)link->sites[i].addr : 0, uaddrs + i))
 			return -EFAULT;
@@ -532,7 +529,8 @@ static const struct bpf_link_ops kprobe_multi_link_ops = {
 	.fill_link_info	= kprobe_multi_fill_info,
 };
 
-static struct bpf_kprobe_multi_link *kprobe_multi_link_new(u32 nr_sites)
+static struct bpf_kprobe_multi_link *
+kprobe_multi_link_new(struct bpf_prog *prog, u32 nr_sites)
 {
 	struct bpf_kprobe_multi_link *link;
 
@@ -540,8 +538,7 @@ static struct bpf_kprobe_multi_link *kprobe_multi_link_new(u32 nr_sites)
 	if (!link)
 		return NULL;
 
-	link->stats = alloc_percpu_gfp(struct bpf_attachment_stats, GFP_KERNEL_ACCOUNT);
-	if (!link->stats) {
+	if (bpf_attachment_init(&link->att, prog)) {
 		kvfree(link);
 		return NULL;
 	}
@@ -654,7 +651,7 @@ int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	if (err)
 		return err;
 
-	link = kprobe_multi_link_new(nr);
+	link = kprobe_multi_link_new(prog, nr);
 	if (!link)
 		return -ENOMEM;
 	link->flags = flags;

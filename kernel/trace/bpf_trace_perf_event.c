@@ -89,7 +89,7 @@ bool bpf_event_overflow_run(const struct bpf_attachment *att,
 	}
 
 	pe_complete_data(att->prog, event, data, regs);
-	pass = bpf_attachment_run(att, &ctx);
+	pass = bpf_attachment_hit(att, &att->hit, &ctx);
 	bpf_guard_exit();
 	return pass;
 }

@@ -99,56 +99,33 @@ int bpf_event_query(struct perf_event *event,
 }
 
 /**
- * bpf_stats_sum() - hits and misses on all CPUs
- * @stats: of an attachment
+ * bpf_attachment_sum() - hits and misses on all CPUs
+ * @att: the attachment
  *
  * Return: the sum, which hits that come meanwhile may or may not be in.
  */
-struct bpf_attachment_stats
-bpf_stats_sum(const struct bpf_attachment_stats __percpu *stats)
+struct bpf_attachment_stats bpf_attachment_sum(const struct bpf_attachment *att)
 {
 	struct bpf_attachment_stats sum = {};
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		sum.hits += READ_ONCE(per_cpu_ptr(stats, cpu)->hits);
-		sum.missed += READ_ONCE(per_cpu_ptr(stats, cpu)->missed);
+		sum.hits += READ_ONCE(per_cpu_ptr(att->stats, cpu)->hits);
+		sum.missed += READ_ONCE(per_cpu_ptr(att->stats, cpu)->missed);
 	}
 	return sum;
 }
 
 /**
- * bpf_stats_show() - the lines about hits and misses in an fdinfo
+ * bpf_attachment_show() - the lines about hits and misses in an fdinfo
  * @m: where to print
- * @sum: what bpf_stats_sum() has returned
+ * @att: the attachment
  */
-void bpf_stats_show(struct seq_file *m, const struct bpf_attachment_stats *sum)
+void bpf_attachment_show(struct seq_file *m, const struct bpf_attachment *att)
 {
-	seq_printf(m, "bpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n",
-		   sum->hits, sum->missed);
-}
+	struct bpf_attachment_stats sum = bpf_attachment_sum(att);
 
-/* Snapshot of an attachment, for queries */
-struct attachment_info {
-	struct bpf_attachment_stats	stats;
-	u64				cookie;
-	u32				prog_id;
-};
-
-/* Return: whether the perf event has a program. */
-static bool event_attachment_info(const struct perf_event *event, struct attachment_info *info)
-{
-	const struct bpf_attachment *att;
-
-	guard(bpf_event)();
-
-	att = bpf_event_attachment(event);
-	if (!att)
-		return false;
-	info->prog_id = att->prog->aux->id;
-	info->cookie = att->hit.cookie;
-	info->stats = bpf_stats_sum(att->stats);
-	return true;
+	seq_printf(m, "bpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n", sum.hits, sum.missed);
 }
 
 /**
@@ -160,13 +137,16 @@ static bool event_attachment_info(const struct perf_event *event, struct attachm
  */
 void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event)
 {
-	struct attachment_info info;
+	const struct bpf_attachment *att;
 
-	if (!event_attachment_info(event, &info))
+	guard(bpf_event)();
+
+	att = bpf_event_attachment(event);
+	if (!att)
 		return;
-	seq_printf(m, "bpf_prog_id:\t%u\n", info.prog_id);
-	bpf_stats_show(m, &info.stats);
-	seq_printf(m, "bpf_cookie:\t%llu\n", info.cookie);
+	seq_printf(m, "bpf_prog_id:\t%u\n", att->prog->aux->id);
+	bpf_attachment_show(m, att);
+	seq_printf(m, "bpf_cookie:\t%llu\n", att->hit.cookie);
 }
 
 static const u32 task_fd_types[] = {
@@ -177,36 +157,48 @@ static const u32 task_fd_types[] = {
 	[BPF_PERF_EVENT_TRACEPOINT]	= BPF_FD_TYPE_TRACEPOINT,
 };
 
-/* A buffer that is too short gets the start of the name all the same. */
-static int task_fd_put_answer(const union bpf_attr *attr, union bpf_attr __user *uattr,
-			      u32 prog_id, u32 type, const struct bpf_event_target *target)
+/* A buffer without a length, or the other way round, asks for no name. */
+static u64 task_fd_buf(const union bpf_attr *attr, u32 *len)
 {
-	u32 len = attr->task_fd_query.buf_len;
-	int err = 0;
-
-	if (len && attr->task_fd_query.buf)
-		err = bpf_copy_name(attr->task_fd_query.buf, &len, target->name);
-	if (err && err != -ENOSPC)
-		return err;
-
-	if (put_user((u32)strlen(target->name), &uattr->task_fd_query.buf_len) ||
-	    put_user(prog_id, &uattr->task_fd_query.prog_id) ||
-	    put_user(type, &uattr->task_fd_query.fd_type) ||
-	    put_user(target->offset, &uattr->task_fd_query.probe_offset) ||
-	    put_user(target->addr, &uattr->task_fd_query.probe_addr))
-		return -EFAULT;
-	return err;
+	*len = attr->task_fd_query.buf ? attr->task_fd_query.buf_len : 0;
+	return *len ? attr->task_fd_query.buf : 0;
 }
 
+/* Return: the id of the program that a perf event has, or 0. */
+static u32 event_prog_id(const struct perf_event *event)
+{
+	const struct bpf_attachment *att;
+
+	guard(bpf_event)();
+
+	att = bpf_event_attachment(event);
+	return att ? att->prog->aux->id : 0;
+}
+
+/* @size: what bpf_copy_name() has said of the name */
+static int task_fd_put_answer(union bpf_attr __user *uattr, u32 prog_id, u32 type,
+			      u32 size, u64 offset, u64 addr)
+{
+	if (put_user(size - 1, &uattr->task_fd_query.buf_len) ||
+	    put_user(prog_id, &uattr->task_fd_query.prog_id) ||
+	    put_user(type, &uattr->task_fd_query.fd_type) ||
+	    put_user(offset, &uattr->task_fd_query.probe_offset) ||
+	    put_user(addr, &uattr->task_fd_query.probe_addr))
+		return -EFAULT;
+	return 0;
+}
+
+/* A buffer that is too short gets the start of the name all the same. */
 static int task_fd_query_event(struct perf_event *event, const union bpf_attr *attr,
 			       union bpf_attr __user *uattr)
 {
 	struct trace_event_call *call = event->tp_event;
+	u32 size, prog_id = event_prog_id(event);
+	u64 buf = task_fd_buf(attr, &size);
 	struct bpf_event_target target;
-	struct attachment_info info;
 	int err;
 
-	if (!event_attachment_info(event, &info))
+	if (!prog_id)
 		return -ENOENT;
 	if (!call)
 		return -EOPNOTSUPP; /* there is no probe to tell about */
@@ -214,23 +206,30 @@ static int task_fd_query_event(struct perf_event *event, const union bpf_attr *a
 	err = call->class->bpf_ops->target(call, &target);
 	if (err)
 		return err;
-	err = task_fd_put_answer(attr, uattr, info.prog_id, task_fd_types[target.type],
-				 &target);
+
+	err = bpf_copy_name(buf, &size, target.name);
 	kfree(target.name);
-	return err;
+	if (err && err != -ENOSPC)
+		return err;
+	return task_fd_put_answer(uattr, prog_id, task_fd_types[target.type], size,
+				  target.offset, target.addr) ?: err;
 }
 
 static int task_fd_query_link(const struct bpf_link *link, const union bpf_attr *attr,
 			      union bpf_attr __user *uattr)
 {
-	const struct bpf_event_target target = {
-		.name = bpf_raw_tp_link_name(link),
-	};
+	struct bpf_link_info info = {};
+	int err;
 
-	if (!target.name)
+	if (link->type != BPF_LINK_TYPE_RAW_TRACEPOINT)
 		return -ENOTSUPP;
-	return task_fd_put_answer(attr, uattr, link->prog->aux->id, BPF_FD_TYPE_RAW_TRACEPOINT,
-				  &target);
+
+	info.raw_tracepoint.tp_name = task_fd_buf(attr, &info.raw_tracepoint.tp_name_len);
+	err = link->ops->fill_link_info(link, &info);
+	if (err && err != -ENOSPC)
+		return err;
+	return task_fd_put_answer(uattr, link->prog->aux->id, BPF_FD_TYPE_RAW_TRACEPOINT,
+				  info.raw_tracepoint.tp_name_len, 0, 0) ?: err;
 }
 
 /**

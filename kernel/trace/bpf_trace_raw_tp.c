@@ -107,10 +107,9 @@ const char *bpf_raw_tp_probe_name(const char *name, char *buf)
 
 /* A program on a tracepoint. */
 struct raw_tp_link {
-	struct bpf_link				link;
-	struct bpf_raw_tp			*tp;
-	struct bpf_attachment_stats __percpu	*stats;
-	u64					cookie;
+	struct bpf_link		link;
+	struct bpf_attachment	att;
+	struct bpf_raw_tp	*tp;
 };
 
 static struct raw_tp_link *raw_tp_link(const struct bpf_link *link)
@@ -130,7 +129,7 @@ void bpf_raw_tp_run(void *link, u64 *args)
 	const struct raw_tp_link *tp_link = link;
 
 	cant_sleep();
-	bpf_args_prog_run(tp_link->link.prog, tp_link->cookie, tp_link->stats, args);
+	bpf_attachment_hit_args(&tp_link->att, args);
 }
 EXPORT_SYMBOL_GPL(bpf_raw_tp_run);
 
@@ -147,17 +146,16 @@ static void raw_tp_link_dealloc(struct bpf_link *link)
 {
 	struct raw_tp_link *tp_link = raw_tp_link(link);
 
-	free_percpu(tp_link->stats);
+	bpf_attachment_exit(&tp_link->att);
 	kfree(tp_link);
 }
 
 static void raw_tp_link_show_fdinfo(const struct bpf_link *link, struct seq_file *seq)
 {
 	struct raw_tp_link *tp_link = raw_tp_link(link);
-	struct bpf_attachment_stats sum = bpf_stats_sum(tp_link->stats);
 
 	seq_printf(seq, "tp_name:\t%s\n", tp_link->tp->tp->name);
-	bpf_stats_show(seq, &sum);
+	bpf_attachment_show(seq, &tp_link->att);
 }
 
 static int raw_tp_link_fill_info(const struct bpf_link *link, struct bpf_link_info *info)
@@ -173,17 +171,6 @@ static const struct bpf_link_ops raw_tp_link_ops = {
 	.show_fdinfo		= raw_tp_link_show_fdinfo,
 	.fill_link_info		= raw_tp_link_fill_info,
 };
-
-/**
- * bpf_raw_tp_link_name() - which tracepoint is a link attached to?
- * @link: any link
- *
- * Return: its name, or NULL if it is not a link to a tracepoint.
- */
-const char *bpf_raw_tp_link_name(const struct bpf_link *link)
-{
-	return link->ops == &raw_tp_link_ops ? raw_tp_link(link)->tp->tp->name : NULL;
-}
 
 static struct bpf_refusal raw_tp_unknown = {
 	-ENOENT, "No tracepoint has this name"
@@ -228,14 +215,11 @@ static int raw_tp_attach(struct bpf_prog *prog, struct bpf_raw_tp *tp, u64 cooki
 	if (!tp_link)
 		return -ENOMEM;
 	tp_link->tp = tp;
-	tp_link->cookie = cookie;
-	tp_link->stats = alloc_percpu_gfp(struct bpf_attachment_stats, GFP_KERNEL_ACCOUNT);
-	err = -ENOMEM;
-	if (!tp_link->stats)
-		goto free;
-
+	tp_link->att.hit.cookie = cookie;
 	bpf_link_init(&tp_link->link, BPF_LINK_TYPE_RAW_TRACEPOINT, &raw_tp_link_ops, prog);
-	err = bpf_link_prime(&tp_link->link, &primer);
+
+	err = bpf_attachment_init(&tp_link->att, prog) ?:
+	      bpf_link_prime(&tp_link->link, &primer);
 	if (err)
 		goto free;
 

@@ -20,8 +20,8 @@
 #include "trace_probe.h"
 
 /**
- * bpf_uprobe_prog_run() - run a program on a uprobe
- * @prog: the program
+ * bpf_attachment_hit_uprobe() - run a program on a uprobe
+ * @att: the program
  * @cookie: what bpf_get_attach_cookie() is to return
  * @func_ip: what bpf_get_func_ip() is to return
  * @regs: the registers of the task in user space, the program's context
@@ -29,8 +29,8 @@
  * Context: process, may sleep if the program may. Reader of RCU tasks trace.
  * Return: what the program returns.
  */
-u32 bpf_uprobe_prog_run(const struct bpf_prog *prog, u64 cookie,
-			unsigned long func_ip, struct pt_regs *regs)
+u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, u64 cookie,
+			      unsigned long func_ip, struct pt_regs *regs)
 {
 	struct bpf_uprobe_run_ctx run = {
 		.hit = {
@@ -42,15 +42,15 @@ u32 bpf_uprobe_prog_run(const struct bpf_prog *prog, u64 cookie,
 	u32 ret;
 
 	outer = bpf_set_run_ctx(&run.run_ctx);
-	if (prog->sleepable) {
+	if (att->prog->sleepable) {
 		might_fault();
 		migrate_disable();
-		ret = bpf_prog_run(prog, regs);
+		ret = bpf_attachment_run(att, regs);
 		migrate_enable();
 	} else {
 		guard(preempt)();
 		guard(rcu)();
-		ret = bpf_prog_run(prog, regs);
+		ret = bpf_attachment_run(att, regs);
 	}
 	bpf_reset_run_ctx(outer);
 	return ret;
@@ -62,7 +62,7 @@ u32 bpf_uprobe_prog_run(const struct bpf_prog *prog, u64 cookie,
  */
 static bool bpf_uprobe_covers_current(const struct bpf_attachment *att)
 {
-	struct perf_event *event = att->event;
+	struct perf_event *event = bpf_perf_attachment(att)->event;
 
 	return !event->hw.target || event->hw.target->mm == current->mm ||
 	       (event->attr.inherit && trace_uprobe_covers_current(event));
@@ -84,12 +84,11 @@ bool bpf_uprobe_event_run(const struct bpf_event_array *array,
 	u32 i;
 
 	for (i = 0; i < array->nr; i++) {
-		const struct bpf_attachment *att = READ_ONCE(array->slots[i].runs);
+		const struct bpf_attachment *att = READ_ONCE(array->slots[i].active);
 
 		if (att == &bpf_idle_attachment || !bpf_uprobe_covers_current(att))
 			continue;
-		this_cpu_inc(att->stats->hits);
-		if (!bpf_uprobe_prog_run(att->prog, att->hit.cookie, func_ip, regs))
+		if (!bpf_attachment_hit_uprobe(att, att->hit.cookie, func_ip, regs))
 			pass = false;
 	}
 	return pass;

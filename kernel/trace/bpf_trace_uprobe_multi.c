@@ -42,9 +42,9 @@ struct uprobe_multi_site {
 
 struct bpf_uprobe_multi_link {
 	struct bpf_link				link;
+	struct bpf_attachment			att;
 	struct path				path;
 	struct task_struct			*task;
-	struct bpf_attachment_stats __percpu	*stats;
 	u32					flags;
 	u32					nr_sites;
 	struct uprobe_multi_site		sites[] __counted_by(nr_sites);
@@ -66,8 +66,7 @@ static void uprobe_multi_run(struct uprobe_consumer *consumer, unsigned long fun
 	if (link->task && !same_thread_group(link->task, current))
 		return;
 
-	this_cpu_inc(link->stats->hits);
-	bpf_uprobe_prog_run(link->link.prog, site->cookie, func_ip, regs);
+	bpf_attachment_hit_uprobe(&link->att, site->cookie, func_ip, regs);
 }
 
 /* What the program returns says nothing: its uprobe stays where it is. */
@@ -253,17 +252,16 @@ static void uprobe_multi_dealloc(struct bpf_link *bpf_link)
 	if (link->task)
 		put_task_struct(link->task);
 	path_put(&link->path);
-	free_percpu(link->stats);
+	bpf_attachment_exit(&link->att);
 	kvfree(link);
 }
 
 static void uprobe_multi_show_fdinfo(const struct bpf_link *bpf_link, struct seq_file *m)
 {
 	const struct bpf_uprobe_multi_link *link = uprobe_multi_link(bpf_link);
-	struct bpf_attachment_stats sum = bpf_stats_sum(link->stats);
 
 	seq_printf(m, "uprobe_cnt:\t%u\n", link->nr_sites);
-	bpf_stats_show(m, &sum);
+	bpf_attachment_show(m, &link->att);
 }
 
 static int uprobe_multi_fill_path(const struct bpf_uprobe_multi_link *link,
@@ -382,12 +380,8 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	link->flags = attr->link_create.uprobe_multi.flags;
 	bpf_link_init(&link->link, BPF_LINK_TYPE_UPROBE_MULTI, &uprobe_multi_link_ops, prog);
 
-	err = -ENOMEM;
-	link->stats = alloc_percpu_gfp(struct bpf_attachment_stats, GFP_KERNEL_ACCOUNT);
-	if (!link->stats)
-		goto free_link;
-
-	err = uprobe_multi_get_path(link, attr->link_create.uprobe_multi.path) ?:
+	err = bpf_attachment_init(&link->att, prog) ?:
+	      uprobe_multi_get_path(link, attr->link_create.uprobe_multi.path) ?:
 	      uprobe_multi_get_task(link, pid) ?:
 	      uprobe_multi_get_sites(link, attr) ?:
 	      bpf_link_prime(&link->link, &primer);
