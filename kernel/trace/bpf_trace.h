@@ -148,18 +148,19 @@ static __always_inline void bpf_guard_exit(void)
 	__this_cpu_write(bpf_prog_active, 0);
 }
 
-/*
- * How programs run, by what has them hit:
- *
- *				@att is kept by		can be below, on this CPU
- * bpf_attachment_hit()		preemption off		what does not take the guard
- * bpf_attachment_hit_args()	preemption off		all but the same program
- * bpf_attachment_hit_uprobe()	RCU tasks trace		nothing, user space was
- *							interrupted
- */
 u32 bpf_run_timed(const struct bpf_prog *prog, void *ctx);
 
-/* Count a hit, and run the program for it. @timed is a compile-time constant. */
+/*
+ * Count a hit, and run the program for it. @timed is a compile-time constant.
+ *
+ * The callers, what keeps @att for them, and which programs can be unfinished on this CPU
+ * while this one runs:
+ *
+ * bpf_attachment_hit()		preemption off		those without the guard
+ * bpf_attachment_hit_args()	preemption off		all but the same program
+ * bpf_attachment_hit_uprobe()	RCU tasks trace		those of tasks that were preempted,
+ *							or that sleep
+ */
 static __always_inline u32
 __bpf_attachment_run(const struct bpf_attachment *att, void *ctx, bool timed)
 {
@@ -298,6 +299,7 @@ struct bpf_attach_request;
 
 /**
  * struct bpf_event_ops - how programs run on events of one kind
+ * @has_regs: what filters get is struct pt_regs; false: arguments, if there are any
  * @check_attach: may the program be attached? In process context; returns 0, or an
  *	errno, with the reason in error_log
  * @allows_override: may programs override return values? Called between
@@ -310,8 +312,13 @@ struct bpf_attach_request;
  * @call_rcu: call a function when hits that are under way no longer use the array
  * @wait_readers: wait until hits that are under way no longer use an attachment. In
  *	process context, may sleep
+ * @covers_current: was a perf event, or one that a child of its task inherited from it,
+ *	opened for a task with the address space of current? Called in process context,
+ *	for events that were opened for one task. NULL: hits of other tasks run the
+ *	program, too
  */
 struct bpf_event_ops {
+	bool has_regs;
 	int (*check_attach)(const struct bpf_attach_request *req);
 	bool (*allows_override)(struct trace_event_call *call);
 	int (*target)(struct trace_event_call *call, struct bpf_event_target *target);
@@ -319,6 +326,7 @@ struct bpf_event_ops {
 			 const struct bpf_attachment *sole);
 	void (*call_rcu)(struct rcu_head *head, rcu_callback_t func);
 	void (*wait_readers)(void);
+	bool (*covers_current)(struct perf_event *event);
 };
 
 /*
@@ -331,12 +339,6 @@ int bpf_event_attach_link(struct perf_event *event, int prog_fd, struct bpf_prog
 /*
  * bpf_trace_refuse.c: why something is not attached
  */
-
-/* What goes wrong: for programs, and for people. */
-struct bpf_refusal {
-	int		err;
-	const char	*text;
-};
 
 /* Why an attach to a perf event fails */
 enum bpf_attach_error {
@@ -369,11 +371,11 @@ struct bpf_attach_request {
 int bpf_attach_refuse(const struct bpf_attach_request *req,
 		      enum bpf_attach_error error);
 
-char *bpf_printable(char *text);
-const char *bpf_prog_type_name(enum bpf_prog_type type);
+/* tracing_refuse() for BPF_LINK_CREATE, PERF_EVENT_IOC_SET_BPF and their like. */
+#define bpf_refuse(why, pos, fmt, ...) \
+	tracing_refuse(NULL, "bpf_event", why, pos, fmt, ##__VA_ARGS__)
 
-__printf(3, 4)
-int bpf_refuse(struct bpf_refusal *why, int pos, const char *fmt, ...);
+const char *bpf_prog_type_name(enum bpf_prog_type type);
 
 /*
  * Which program fits to which event: bpf_trace_kprobe.c, bpf_trace_perf_event.c

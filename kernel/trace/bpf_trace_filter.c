@@ -39,7 +39,11 @@ struct bpf_event_filter {
 	struct rcu_head				rcu;
 	refcount_t				refs;	/* the event's, and while it is cleared */
 	struct bpf_attachment			att;
-	struct file				*owner; /* NULL for bpf-id:<id> */
+	/*
+	 * The open filter file, NULL for bpf-id:<id>. It is compared, not used, and not
+	 * held: its release removes the filter.
+	 */
+	struct file				*owner;
 	bool					enabled; /* was it for this filter? */
 };
 
@@ -171,7 +175,7 @@ enum filter_error {
 	FILTER_NOT_ENABLED,
 };
 
-static struct bpf_refusal filter_errors[] = {
+static struct tracing_refusal filter_errors[] = {
 	[FILTER_BAD_EVENT] = { -EINVAL,
 		"This event takes no BPF program; probes, tracepoints and system calls do" },
 	[FILTER_BAD_FD] = { -EINVAL, "Not the number of a descriptor" },
@@ -214,17 +218,11 @@ static int filter_refused_note(const struct filter_request *req, enum filter_err
 			       int pos, const char *note)
 {
 	struct trace_event_call *call = req->file->event_call;
-	char *cmd;
+	const char *system = call->class->system, *name = trace_event_name(call);
 
-	cmd = kasprintf(GFP_KERNEL, "%s:%s %s%s%s", call->class->system,
-			trace_event_name(call), req->text, *note ? " " : "", note);
-	if (cmd) {
-		pos += strlen(call->class->system) + strlen(trace_event_name(call)) + 2;
-		tracing_log_err(req->file->tr, "bpf_filter", bpf_printable(cmd),
-				&filter_errors[error].text, 0, pos);
-	}
-	kfree(cmd);
-	return filter_errors[error].err;
+	return tracing_refuse(req->file->tr, "bpf_filter", &filter_errors[error],
+			      strlen(system) + strlen(name) + 2 + pos, "%s:%s %s%s%s",
+			      system, name, req->text, *note ? " " : "", note);
 }
 
 static int filter_refused(const struct filter_request *req, enum filter_error error,
@@ -260,20 +258,22 @@ static int filter_nr_args(const struct trace_event_call *call)
 #endif
 	if (is_syscall_exit(call))
 		return 1;
-	if (call->flags & TRACE_EVENT_FL_UKPROBE)
+	if (call->class->bpf_ops->has_regs)
 		return -1;
 	return call->class->nr_args;
 }
 
 static bool filter_takes_progs(const struct trace_event_call *call)
 {
+	const struct bpf_event_ops *ops = call->class->bpf_ops;
+
 	/*
-	 * Of events with the flag of tracepoints, what TRACE_EVENT() makes has
-	 * arguments for a program. Synthetic events, user events, and those that
-	 * modules put on tracepoints of others have none, and ask none.
+	 * Of the events of tracepoints, what TRACE_EVENT() makes has arguments for a
+	 * program. Synthetic events, user events, and those that modules put on
+	 * tracepoints of others have none, and ask none.
 	 */
-	return call->flags & TRACE_EVENT_FL_UKPROBE || call->class->nr_args ||
-	       is_syscall_enter(call) || is_syscall_exit(call);
+	return ops && (ops->has_regs || call->class->nr_args ||
+		       is_syscall_enter(call) || is_syscall_exit(call));
 }
 
 static int filter_check_prog(const struct filter_request *req, int pos)

@@ -24,7 +24,7 @@ unsigned long bpf_func_start(unsigned long ip)
 }
 #endif
 
-static const struct bpf_hit *this_hit(void)
+static const struct bpf_hit *hit_current(void)
 {
 	const struct bpf_hit *hit = this_cpu_read(bpf_current_hit);
 
@@ -33,7 +33,7 @@ static const struct bpf_hit *this_hit(void)
 }
 
 /* The function of the running kprobe, 0 if that is somewhere inside it. */
-static unsigned long kprobe_func(void)
+static unsigned long hit_kprobe_func(void)
 {
 #ifdef CONFIG_KPROBES
 	struct kprobe *kp = kprobe_running();
@@ -46,12 +46,12 @@ static unsigned long kprobe_func(void)
 
 BPF_CALL_1(bpf_get_attach_cookie_kprobe, void *, ctx)
 {
-	return this_hit()->cookie;
+	return hit_current()->cookie;
 }
 
 BPF_CALL_1(bpf_get_func_ip_kprobe, void *, ctx)
 {
-	return this_hit()->func_ip ?: kprobe_func();
+	return hit_current()->func_ip ?: hit_kprobe_func();
 }
 
 /* Of a program on a tracepoint or a trampoline, or in a test run. */

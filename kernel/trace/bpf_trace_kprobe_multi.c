@@ -55,12 +55,12 @@ struct bpf_kprobe_multi_link {
 	struct bpf_link				link;
 	struct bpf_attachment			att;
 	struct fprobe				fp;
-	struct module				**mods;
+	struct module				**mods;	/* held until release */
 	u32					nr_mods;
 	u32					flags;
 	bool					has_cookies;
 	bool					was_registered;
-	struct llist_node			gone; /* in gone_links */
+	struct llist_node			gone; /* in kprobe_multi_gone */
 	u32					nr_sites;
 	struct kprobe_multi_site		sites[] __counted_by(nr_sites);
 };
@@ -194,59 +194,59 @@ static void kprobe_multi_missed(struct fprobe *fp)
 NOKPROBE_SYMBOL(kprobe_multi_missed);
 
 enum kprobe_multi_error {
-	MULTI_NO_SYMBOL,
-	MULTI_NOT_TRACED,
-	MULTI_BAD_ADDR,
-	MULTI_TWICE,
-	MULTI_NOT_INJECTABLE,
-	MULTI_MODULE_GOES,
-	MULTI_SESSION_RETURN,
+	KPROBE_MULTI_NO_SYMBOL,
+	KPROBE_MULTI_NOT_TRACED,
+	KPROBE_MULTI_BAD_ADDR,
+	KPROBE_MULTI_TWICE,
+	KPROBE_MULTI_NOT_INJECTABLE,
+	KPROBE_MULTI_MODULE_GOES,
+	KPROBE_MULTI_SESSION_RETURN,
 };
 
-static struct bpf_refusal kprobe_multi_errors[] = {
-	[MULTI_NO_SYMBOL] = { -ESRCH, "The kernel has no symbol of this name" },
-	[MULTI_NOT_TRACED] = { -ESRCH,
+static struct tracing_refusal kprobe_multi_errors[] = {
+	[KPROBE_MULTI_NO_SYMBOL] = { -ESRCH, "The kernel has no symbol of this name" },
+	[KPROBE_MULTI_NOT_TRACED] = { -ESRCH,
 		"This cannot be traced, available_filter_functions lists what can" },
-	[MULTI_BAD_ADDR] = { -EINVAL,
+	[KPROBE_MULTI_BAD_ADDR] = { -EINVAL,
 		"Not the start of a function that can be traced" },
-	[MULTI_TWICE] = { -ESRCH, "This symbol is in the list twice" },
-	[MULTI_NOT_INJECTABLE] = { -EINVAL,
+	[KPROBE_MULTI_TWICE] = { -ESRCH, "This symbol is in the list twice" },
+	[KPROBE_MULTI_NOT_INJECTABLE] = { -EINVAL,
 		"The program overrides return values, the function forbids it" },
-	[MULTI_MODULE_GOES] = { -EINVAL, "The module of this function is going away" },
-	[MULTI_SESSION_RETURN] = { -EINVAL,
+	[KPROBE_MULTI_MODULE_GOES] = { -EINVAL, "The module of this function is going away" },
+	[KPROBE_MULTI_SESSION_RETURN] = { -EINVAL,
 		"A session runs at both ends of a call, and takes no BPF_F_KPROBE_MULTI_RETURN" },
 };
 
-#define MULTI_CMD "LINK_CREATE kprobe_multi "
+#define KPROBE_MULTI_CMD "LINK_CREATE kprobe_multi "
 
 static int kprobe_multi_refuse_symbol(enum kprobe_multi_error error, const char *symbol)
 {
-	return bpf_refuse(&kprobe_multi_errors[error], strlen(MULTI_CMD), MULTI_CMD "%s",
-			  symbol);
+	return bpf_refuse(&kprobe_multi_errors[error], strlen(KPROBE_MULTI_CMD),
+			  KPROBE_MULTI_CMD "%s", symbol);
 }
 
 static int kprobe_multi_refuse_addr(enum kprobe_multi_error error, unsigned long addr)
 {
 	if (!kallsyms_show_value(current_cred()))
-		return bpf_refuse(&kprobe_multi_errors[error], strlen(MULTI_CMD),
-				  MULTI_CMD "(hidden)");
-	return bpf_refuse(&kprobe_multi_errors[error], strlen(MULTI_CMD),
-			  MULTI_CMD "0x%lx (%ps)", addr, (void *)addr);
+		return bpf_refuse(&kprobe_multi_errors[error], strlen(KPROBE_MULTI_CMD),
+				  KPROBE_MULTI_CMD "(hidden)");
+	return bpf_refuse(&kprobe_multi_errors[error], strlen(KPROBE_MULTI_CMD),
+			  KPROBE_MULTI_CMD "0x%lx (%ps)", addr, (void *)addr);
 }
 
-struct symbol {
+struct kprobe_multi_symbol {
 	const char	*name;
 	u64		cookie;
 };
 
 static int kprobe_multi_symbol_cmp(const void *a, const void *b)
 {
-	const struct symbol *x = a, *y = b;
+	const struct kprobe_multi_symbol *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }
 
-static int kprobe_multi_get_symbols(struct symbol *syms, u64 usyms,
+static int kprobe_multi_get_symbols(struct kprobe_multi_symbol *syms, u64 usyms,
 				    const struct bpf_kprobe_multi_link *link)
 {
 	const char __user * const __user *uptr = u64_to_user_ptr(usyms);
@@ -280,17 +280,17 @@ static int kprobe_multi_refuse_symbols(const char **names, const unsigned long *
 		return -ESRCH;
 	if ((i && !strcmp(names[i], names[i - 1])) ||
 	    (i + 1 < nr && !strcmp(names[i], names[i + 1])))
-		return kprobe_multi_refuse_symbol(MULTI_TWICE, names[i]);
+		return kprobe_multi_refuse_symbol(KPROBE_MULTI_TWICE, names[i]);
 	if (!kallsyms_lookup_name(names[i]))
-		return kprobe_multi_refuse_symbol(MULTI_NO_SYMBOL, names[i]);
-	return kprobe_multi_refuse_symbol(MULTI_NOT_TRACED, names[i]);
+		return kprobe_multi_refuse_symbol(KPROBE_MULTI_NO_SYMBOL, names[i]);
+	return kprobe_multi_refuse_symbol(KPROBE_MULTI_NOT_TRACED, names[i]);
 }
 
 static int kprobe_multi_from_symbols(struct bpf_kprobe_multi_link *link, u64 usyms)
 {
 	u32 i, nr = link->nr_sites;
 	unsigned long *addrs;
-	struct symbol *syms;
+	struct kprobe_multi_symbol *syms;
 	const char **names;
 	int err = -ENOMEM;
 
@@ -335,7 +335,7 @@ static int kprobe_multi_from_addrs(struct bpf_kprobe_multi_link *link, u64 uaddr
 			return -EFAULT;
 		ip = ftrace_location(addr);
 		if (!ip)
-			return kprobe_multi_refuse_addr(MULTI_BAD_ADDR, addr);
+			return kprobe_multi_refuse_addr(KPROBE_MULTI_BAD_ADDR, addr);
 		link->sites[i].addr = bpf_func_start(ip);
 	}
 	return 0;
@@ -360,7 +360,8 @@ static int kprobe_multi_check_override(const struct bpf_kprobe_multi_link *link)
 
 	for (i = 0; i < link->nr_sites; i++) {
 		if (!within_error_injection_list(link->sites[i].addr))
-			return kprobe_multi_refuse_addr(MULTI_NOT_INJECTABLE, link->sites[i].addr);
+			return kprobe_multi_refuse_addr(KPROBE_MULTI_NOT_INJECTABLE,
+							link->sites[i].addr);
 	}
 	return 0;
 }
@@ -381,7 +382,7 @@ static int kprobe_multi_hold_modules(struct bpf_kprobe_multi_link *link)
 			gone = mod && !held && !try_module_get(mod);
 		}
 		if (gone)
-			return kprobe_multi_refuse_addr(MULTI_MODULE_GOES, addr);
+			return kprobe_multi_refuse_addr(KPROBE_MULTI_MODULE_GOES, addr);
 		if (!mod || held)
 			continue;
 
@@ -575,7 +576,7 @@ static int kprobe_multi_get_sites(struct bpf_kprobe_multi_link *link, const unio
  * return. Fprobe's own measure, which is best for many functions, is two for
  * each function and CPU: too few where one function sleeps.
  */
-#define MULTI_MIN_RETURNS	128
+#define KPROBE_MULTI_MIN_RETURNS	128
 
 static int kprobe_multi_register(struct bpf_kprobe_multi_link *link)
 {
@@ -592,8 +593,8 @@ static int kprobe_multi_register(struct bpf_kprobe_multi_link *link)
 		link->fp.exit_handler = kprobe_multi_return;
 	if (kprobe_multi_is_session(link))
 		link->fp.entry_data_size = sizeof(u64);
-	if (link->nr_sites < MULTI_MIN_RETURNS / 2 / num_possible_cpus())
-		link->fp.nr_maxactive = MULTI_MIN_RETURNS;
+	if (link->nr_sites < KPROBE_MULTI_MIN_RETURNS / 2 / num_possible_cpus())
+		link->fp.nr_maxactive = KPROBE_MULTI_MIN_RETURNS;
 
 	addrs = kvmalloc_array(link->nr_sites, sizeof(*addrs), GFP_KERNEL);
 	if (!addrs)
@@ -638,8 +639,9 @@ int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	    flags & ~BPF_F_KPROBE_MULTI_RETURN)
 		return -EINVAL;
 	if (flags && prog->expected_attach_type == BPF_TRACE_KPROBE_SESSION)
-		return bpf_refuse(&kprobe_multi_errors[MULTI_SESSION_RETURN],
-				  strlen(MULTI_CMD), MULTI_CMD "flags 0x%x", flags);
+		return bpf_refuse(&kprobe_multi_errors[KPROBE_MULTI_SESSION_RETURN],
+				  strlen(KPROBE_MULTI_CMD),
+				  KPROBE_MULTI_CMD "flags 0x%x", flags);
 	if (!attr->link_create.kprobe_multi.syms == !attr->link_create.kprobe_multi.addrs)
 		return -EINVAL;
 	if (!nr)

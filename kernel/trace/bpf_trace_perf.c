@@ -16,7 +16,7 @@
  * The entry that @flags asks for. Callers are RCU readers, which keeps it.
  * Return: the entry, -E2BIG if the map has no such slot, -ENOENT if it is empty.
  */
-static struct bpf_event_entry *map_entry(struct bpf_map *map, u64 flags)
+static struct bpf_event_entry *perf_map_entry(struct bpf_map *map, u64 flags)
 {
 	struct bpf_array *array = container_of(map, struct bpf_array, map);
 	u64 index = flags & BPF_F_INDEX_MASK;
@@ -31,15 +31,15 @@ static struct bpf_event_entry *map_entry(struct bpf_map *map, u64 flags)
 	return entry ?: ERR_PTR(-ENOENT);
 }
 
-static int read_counter(struct bpf_map *map, u64 flags,
-			struct bpf_perf_event_value *value)
+static int perf_map_read_counter(struct bpf_map *map, u64 flags,
+				 struct bpf_perf_event_value *value)
 {
 	struct bpf_event_entry *entry;
 
 	if (unlikely(flags & ~BPF_F_INDEX_MASK))
 		return -EINVAL;
 
-	entry = map_entry(map, flags);
+	entry = perf_map_entry(map, flags);
 	if (IS_ERR(entry))
 		return PTR_ERR(entry);
 	return perf_event_read_local(entry->event, &value->counter,
@@ -52,7 +52,7 @@ BPF_CALL_2(bpf_perf_event_read, struct bpf_map *, map, u64, flags)
 	struct bpf_perf_event_value value;
 	int err;
 
-	err = read_counter(map, flags, &value);
+	err = perf_map_read_counter(map, flags, &value);
 	return err ?: value.counter;
 }
 
@@ -62,7 +62,7 @@ BPF_CALL_4(bpf_perf_event_read_value, struct bpf_map *, map, u64, flags,
 	int err = -EINVAL;
 
 	if (likely(size == sizeof(*buf)))
-		err = read_counter(map, flags, buf);
+		err = perf_map_read_counter(map, flags, buf);
 	if (unlikely(err))
 		memset(buf, 0, size);
 	return err;
@@ -84,8 +84,8 @@ static DEFINE_PER_CPU(struct output_slot [OUTPUT_SLOTS], output_slots);
 static DEFINE_PER_CPU(int, output_depth);
 
 /* @regs: what the record says of registers and stack, NULL for "here" */
-static int output_record(struct bpf_map *map, u64 flags,
-			 struct perf_raw_record *raw, struct pt_regs *regs)
+static int perf_map_output(struct bpf_map *map, u64 flags,
+			   struct perf_raw_record *raw, struct pt_regs *regs)
 {
 	struct bpf_event_entry *entry;
 	struct perf_event *event;
@@ -102,7 +102,7 @@ static int output_record(struct bpf_map *map, u64 flags,
 		goto out;
 	slot = this_cpu_ptr(&output_slots[depth - 1]);
 
-	entry = map_entry(map, flags);
+	entry = perf_map_entry(map, flags);
 	ret = PTR_ERR(entry);
 	if (IS_ERR(entry))
 		goto out;
@@ -141,7 +141,7 @@ BPF_CALL_5(bpf_perf_event_output, struct pt_regs *, regs, struct bpf_map *, map,
 
 	if (unlikely(flags & ~BPF_F_INDEX_MASK))
 		return -EINVAL;
-	return output_record(map, flags, &raw, regs);
+	return perf_map_output(map, flags, &raw, regs);
 }
 
 /**
@@ -178,7 +178,7 @@ u64 bpf_event_output(struct bpf_map *map, u64 flags, void *meta, u64 meta_size,
 
 	if (ctx_size)
 		raw.frag.next = &ctx_frag;
-	return output_record(map, flags, &raw, NULL);
+	return perf_map_output(map, flags, &raw, NULL);
 }
 
 /* The last branches that this CPU took, as its PMU recorded them. */

@@ -17,7 +17,7 @@
 #include "bpf_trace_printk.h"
 
 /* Return: the length of the line, or what is wrong with the format. */
-static int print_line(char *fmt, u32 fmt_size, const u64 *args, u32 nr_args)
+static int printk_line(char *fmt, u32 fmt_size, const u64 *args, u32 nr_args)
 {
 	struct bpf_bprintf_data data = {
 		.get_bin_args	= true,
@@ -40,7 +40,7 @@ BPF_CALL_5(bpf_trace_printk, char *, fmt, u32, fmt_size, u64, arg1, u64, arg2,
 {
 	const u64 args[] = { arg1, arg2, arg3 };
 
-	return print_line(fmt, fmt_size, args, ARRAY_SIZE(args));
+	return printk_line(fmt, fmt_size, args, ARRAY_SIZE(args));
 }
 
 /* Return: how many values these are for a format, or -EINVAL. */
@@ -60,7 +60,7 @@ BPF_CALL_4(bpf_trace_vprintk, char *, fmt, u32, fmt_size, const u64 *, args,
 
 	if (nr_args < 0)
 		return nr_args;
-	return print_line(fmt, fmt_size, args, nr_args);
+	return printk_line(fmt, fmt_size, args, nr_args);
 }
 
 static const struct bpf_func_proto bpf_trace_printk_proto = {
@@ -188,7 +188,7 @@ const struct bpf_func_proto bpf_seq_printf_btf_proto = {
 };
 
 /* A program that prints wants to be seen, so its being loaded turns the event on. */
-static void show_lines(void)
+static void printk_show_lines(void)
 {
 	if (trace_set_clr_event("bpf_trace", "bpf_trace_printk", 1))
 		pr_warn_ratelimited("bpf: cannot enable the event bpf_trace_printk\n");
@@ -202,7 +202,7 @@ static void show_lines(void)
  */
 const struct bpf_func_proto *bpf_get_trace_printk_proto(void)
 {
-	show_lines();
+	printk_show_lines();
 	return &bpf_trace_printk_proto;
 }
 
@@ -214,6 +214,6 @@ const struct bpf_func_proto *bpf_get_trace_printk_proto(void)
  */
 const struct bpf_func_proto *bpf_get_trace_vprintk_proto(void)
 {
-	show_lines();
+	printk_show_lines();
 	return &bpf_trace_vprintk_proto;
 }

@@ -15,13 +15,13 @@
 #include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/perf_event.h>
-#include <linux/percpu.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
 
 #include "bpf_trace.h"
 #include "bpf_trace_helpers.h"
+#include "trace.h"
 
 extern struct bpf_raw_tp __start__bpf_raw_tp[];
 extern struct bpf_raw_tp __stop__bpf_raw_tp[];
@@ -109,7 +109,7 @@ const char *bpf_raw_tp_probe_name(const char *name, char *buf)
 struct raw_tp_link {
 	struct bpf_link		link;
 	struct bpf_attachment	att;
-	struct bpf_raw_tp	*tp;
+	struct bpf_raw_tp	*tp;	/* its module is held until release */
 };
 
 static struct raw_tp_link *raw_tp_link(const struct bpf_link *link)
@@ -172,32 +172,34 @@ static const struct bpf_link_ops raw_tp_link_ops = {
 	.fill_link_info		= raw_tp_link_fill_info,
 };
 
-static struct bpf_refusal raw_tp_unknown = {
-	-ENOENT, "No tracepoint has this name"
+enum raw_tp_error {
+	RAW_TP_NO_TRACEPOINT,
+	RAW_TP_TOO_MANY_ARGS,
+	RAW_TP_PAST_WRITABLE,
 };
 
-static struct bpf_refusal raw_tp_reads_too_many = {
-	-EINVAL, "The program reads more arguments than the tracepoint has"
+static struct tracing_refusal raw_tp_errors[] = {
+	[RAW_TP_NO_TRACEPOINT] = { -ENOENT, "No tracepoint has this name" },
+	[RAW_TP_TOO_MANY_ARGS] = { -EINVAL,
+		"The program reads more arguments than the tracepoint has" },
+	[RAW_TP_PAST_WRITABLE] = { -EINVAL,
+		"The program reaches past what the tracepoint lets it write" },
 };
 
-static struct bpf_refusal raw_tp_writes_too_much = {
-	-EINVAL, "The program reaches past what the tracepoint lets it write"
-};
-
-static int raw_tp_refuse(struct bpf_refusal *why, const char *name)
+static int raw_tp_refuse(enum raw_tp_error error, const char *name)
 {
 	static const char cmd[] = "RAW_TRACEPOINT_OPEN";
 
-	return bpf_refuse(why, sizeof(cmd), "%s %s", cmd, name);
+	return bpf_refuse(&raw_tp_errors[error], sizeof(cmd), "%s %s", cmd, name);
 }
 
 /* Do the program and the tracepoint fit together? */
 static int raw_tp_check_prog(const struct bpf_prog *prog, const struct bpf_raw_tp *tp)
 {
 	if (prog->aux->max_ctx_offset > tp->nr_args * sizeof(u64))
-		return raw_tp_refuse(&raw_tp_reads_too_many, tp->tp->name);
+		return raw_tp_refuse(RAW_TP_TOO_MANY_ARGS, tp->tp->name);
 	if (prog->aux->max_tp_access > tp->writable_size)
-		return raw_tp_refuse(&raw_tp_writes_too_much, tp->tp->name);
+		return raw_tp_refuse(RAW_TP_PAST_WRITABLE, tp->tp->name);
 	return 0;
 }
 
@@ -256,7 +258,7 @@ int bpf_raw_tp_link_create(struct bpf_prog *prog, const char *name, u64 cookie)
 
 	tp = raw_tp_get(name);
 	if (!tp)
-		return raw_tp_refuse(&raw_tp_unknown, name);
+		return raw_tp_refuse(RAW_TP_NO_TRACEPOINT, name);
 
 	ret = raw_tp_attach(prog, tp, cookie);
 	if (ret < 0)

@@ -34,7 +34,7 @@ static __always_inline bool is_user_addr(const void *src)
 	       (unsigned long)src < TASK_SIZE;
 }
 
-static __always_inline long read_user(void *dst, u32 size, const void *src)
+static __always_inline long probe_read_user(void *dst, u32 size, const void *src)
 {
 	return zero_on_error(dst, size,
 			     copy_from_user_nofault(dst, (const void __user *)src, size));
@@ -58,7 +58,7 @@ static __always_inline long read_kernel_str(void *dst, u32 size, const void *src
 
 BPF_CALL_3(bpf_probe_read_user, void *, dst, u32, size, const void *, src)
 {
-	return read_user(dst, size, src);
+	return probe_read_user(dst, size, src);
 }
 
 BPF_CALL_3(bpf_probe_read_user_str, void *, dst, u32, size, const void *, src)
@@ -78,7 +78,7 @@ BPF_CALL_3(bpf_probe_read_kernel_str, void *, dst, u32, size, const void *, src)
 
 BPF_CALL_3(bpf_probe_read, void *, dst, u32, size, const void *, src)
 {
-	return is_user_addr(src) ? read_user(dst, size, src) :
+	return is_user_addr(src) ? probe_read_user(dst, size, src) :
 				   read_kernel(dst, size, src);
 }
 

@@ -4,10 +4,7 @@
  * tracefs' error_log that points at what is wrong.
  */
 #include <linux/bpf.h>
-#include <linux/capability.h>
-#include <linux/ctype.h>
 #include <linux/perf_event.h>
-#include <linux/slab.h>
 #include <linux/stringify.h>
 
 #include "bpf_trace.h"
@@ -35,58 +32,10 @@ const char *bpf_prog_type_name(enum bpf_prog_type type)
 	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "unknown";
 }
 
-/**
- * bpf_printable() - keep terminals and lines of a log from what a user wrote
- * @text: the text, whose control characters are overwritten
- *
- * Return: @text.
- */
-char *bpf_printable(char *text)
-{
-	char *p;
-
-	for (p = text; *p; p++) {
-		if (!isprint(*p))
-			*p = '?';
-	}
-	return text;
-}
-
-/**
- * bpf_refuse() - put the reason of a failed attach where a person can read it
- * @why: errno and text; static, since tracefs' error_log keeps the pointer
- * @pos: the position in the command line that the text is about
- * @fmt: the command line, as its user might have written it
- *
- * The log is short and its readers are privileged, so what others do must not
- * push entries out of it.
- *
- * Context: process.
- * Return: the errno of @why.
- */
-int bpf_refuse(struct bpf_refusal *why, int pos, const char *fmt, ...)
-{
-	char *cmd;
-	va_list ap;
-
-	/* Nothing is denied to anyone here, so there is nothing to audit. */
-	if (!ns_capable_noaudit(&init_user_ns, CAP_PERFMON) &&
-	    !ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))
-		return why->err;
-
-	va_start(ap, fmt);
-	cmd = kvasprintf(GFP_KERNEL, fmt, ap);
-	va_end(ap);
-	if (cmd)
-		tracing_log_err(NULL, "bpf_event", bpf_printable(cmd), &why->text, 0, pos);
-	kfree(cmd);
-	return why->err;
-}
-
 enum attach_word { WORD_EVENT, WORD_FD, WORD_TYPE, NR_WORDS };
 
 static struct {
-	struct bpf_refusal	why;
+	struct tracing_refusal	why;
 	enum attach_word	word;
 } attach_errors[] = {
 	[ATTACH_BAD_EVENT] = { { -EINVAL,

@@ -99,7 +99,7 @@ struct signal_work {
 	int			sig;
 };
 
-static void send_later(struct irq_work *work)
+static void signal_work_send(struct irq_work *work)
 {
 	struct signal_work *sw = container_of(work, struct signal_work, work);
 	struct task_struct *task = sw->task;
@@ -111,7 +111,7 @@ static void send_later(struct irq_work *work)
 }
 
 static DEFINE_PER_CPU(struct signal_work, signal_work) = {
-	.work = IRQ_WORK_INIT(send_later),
+	.work = IRQ_WORK_INIT(signal_work_send),
 };
 
 /*

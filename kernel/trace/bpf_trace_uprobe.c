@@ -15,9 +15,9 @@
 #include <linux/preempt.h>
 #include <linux/rcupdate_trace.h>
 #include <linux/sched.h>
+#include <linux/trace_events.h>
 
 #include "bpf_trace.h"
-#include "trace_probe.h"
 
 /**
  * bpf_attachment_hit_uprobe() - run a program on a uprobe
@@ -64,8 +64,10 @@ static bool bpf_uprobe_covers_current(const struct bpf_attachment *att)
 {
 	struct perf_event *event = bpf_perf_attachment(att)->event;
 
-	return !event->hw.target || event->hw.target->mm == current->mm ||
-	       (event->attr.inherit && trace_uprobe_covers_current(event));
+	if (!event->hw.target || event->hw.target->mm == current->mm)
+		return true;
+	return event->attr.inherit &&
+	       event->tp_event->class->bpf_ops->covers_current(event);
 }
 
 /**

@@ -14,7 +14,6 @@
 #include <linux/namei.h>
 #include <linux/overflow.h>
 #include <linux/path.h>
-#include <linux/percpu.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched/signal.h>
@@ -25,6 +24,7 @@
 #include <linux/uprobes.h>
 
 #include "bpf_trace.h"
+#include "trace.h"
 
 /* How many places one link takes at most. ABI. */
 #define UPROBE_MULTI_MAX_SITES	BIT(20)
@@ -43,8 +43,8 @@ struct uprobe_multi_site {
 struct bpf_uprobe_multi_link {
 	struct bpf_link				link;
 	struct bpf_attachment			att;
-	struct path				path;
-	struct task_struct			*task;
+	struct path				path;	/* held until dealloc */
+	struct task_struct			*task;	/* so is it; NULL: any */
 	u32					flags;
 	u32					nr_sites;
 	struct uprobe_multi_site		sites[] __counted_by(nr_sites);
@@ -102,25 +102,32 @@ static bool uprobe_multi_filter(struct uprobe_consumer *consumer, struct mm_stru
 }
 
 enum uprobe_multi_error {
-	MULTI_NO_PATH,
-	MULTI_NO_FILE,
-	MULTI_NO_TASK,
-	MULTI_BAD_OFFSET,
-	MULTI_BAD_SITE,
-	MULTI_BAD_INSN,
+	UPROBE_MULTI_NO_PATH,
+	UPROBE_MULTI_NO_FILE,
+	UPROBE_MULTI_NO_TASK,
+	UPROBE_MULTI_BAD_OFFSET,
+	UPROBE_MULTI_BAD_SITE,
+	UPROBE_MULTI_BAD_INSN,
 };
 
-static struct bpf_refusal uprobe_multi_errors[] = {
-	[MULTI_NO_PATH] = { -ENOENT, "There is no such file" },
-	[MULTI_NO_FILE] = { -EBADF, "This is not a regular file" },
-	[MULTI_NO_TASK] = { -ESRCH, "There is no such process" },
-	[MULTI_BAD_OFFSET] = { -EINVAL, "This offset is negative" },
-	[MULTI_BAD_SITE] = { -EINVAL,
+static struct tracing_refusal uprobe_multi_errors[] = {
+	[UPROBE_MULTI_NO_PATH] = { -ENOENT, "There is no such file" },
+	[UPROBE_MULTI_NO_FILE] = { -EBADF, "This is not a regular file" },
+	[UPROBE_MULTI_NO_TASK] = { -ESRCH, "There is no such process" },
+	[UPROBE_MULTI_BAD_OFFSET] = { -EINVAL, "This offset is negative" },
+	[UPROBE_MULTI_BAD_SITE] = { -EINVAL,
 		"Outside the file, misaligned, or with another reference counter already" },
-	[MULTI_BAD_INSN] = { -ENOTSUPP, "There is no instruction here that can be probed" },
+	[UPROBE_MULTI_BAD_INSN] = { -ENOTSUPP,
+		"There is no instruction here that can be probed" },
 };
 
-#define MULTI_CMD "LINK_CREATE uprobe_multi "
+#define UPROBE_MULTI_CMD "LINK_CREATE uprobe_multi "
+
+static int uprobe_multi_refuse_path(enum uprobe_multi_error error, const char *path)
+{
+	return bpf_refuse(&uprobe_multi_errors[error], strlen(UPROBE_MULTI_CMD),
+			  UPROBE_MULTI_CMD "%s", path);
+}
 
 static int uprobe_multi_get_path(struct bpf_uprobe_multi_link *link, u64 upath)
 {
@@ -133,11 +140,9 @@ static int uprobe_multi_get_path(struct bpf_uprobe_multi_link *link, u64 upath)
 
 	err = kern_path(name, LOOKUP_FOLLOW, &link->path);
 	if (err == -ENOENT)
-		bpf_refuse(&uprobe_multi_errors[MULTI_NO_PATH], strlen(MULTI_CMD),
-			   MULTI_CMD "%s", name);
+		uprobe_multi_refuse_path(UPROBE_MULTI_NO_PATH, name);
 	if (!err && !d_is_reg(link->path.dentry))
-		err = bpf_refuse(&uprobe_multi_errors[MULTI_NO_FILE], strlen(MULTI_CMD),
-				 MULTI_CMD "%s", name);
+		err = uprobe_multi_refuse_path(UPROBE_MULTI_NO_FILE, name);
 	kfree(name);
 	return err;
 }
@@ -150,8 +155,9 @@ static int uprobe_multi_get_task(struct bpf_uprobe_multi_link *link, pid_t pid)
 	scoped_guard(rcu)
 		link->task = get_pid_task(find_vpid(pid), PIDTYPE_TGID);
 	if (!link->task)
-		return bpf_refuse(&uprobe_multi_errors[MULTI_NO_TASK], strlen(MULTI_CMD "pid "),
-				  MULTI_CMD "pid %d", pid);
+		return bpf_refuse(&uprobe_multi_errors[UPROBE_MULTI_NO_TASK],
+				  strlen(UPROBE_MULTI_CMD "pid "),
+				  UPROBE_MULTI_CMD "pid %d", pid);
 	return 0;
 }
 
@@ -168,8 +174,9 @@ static int uprobe_multi_refuse_site(const struct uprobe_multi_site *site,
 		path = d_path(&site->link->path, buf, PATH_MAX);
 	if (IS_ERR(path))
 		path = "?";
-	err = bpf_refuse(&uprobe_multi_errors[error], strlen(MULTI_CMD) + strlen(path) + 1,
-			 MULTI_CMD "%s:0x%llx(0x%llx)", path, site->offset,
+	err = bpf_refuse(&uprobe_multi_errors[error],
+			 strlen(UPROBE_MULTI_CMD) + strlen(path) + 1,
+			 UPROBE_MULTI_CMD "%s:0x%llx(0x%llx)", path, site->offset,
 			 site->ref_ctr_offset);
 	kfree(buf);
 	return err;
@@ -191,7 +198,7 @@ static int uprobe_multi_get_sites(struct bpf_uprobe_multi_link *link, const unio
 		    (ucookies && get_user(site->cookie, ucookies + i)))
 			return -EFAULT;
 		if (site->offset < 0)
-			return uprobe_multi_refuse_site(site, MULTI_BAD_OFFSET);
+			return uprobe_multi_refuse_site(site, UPROBE_MULTI_BAD_OFFSET);
 
 		if (link->flags & BPF_F_UPROBE_MULTI_RETURN)
 			site->consumer.ret_handler = uprobe_multi_return;
@@ -230,9 +237,9 @@ static int uprobe_multi_register(struct bpf_uprobe_multi_link *link)
 			err = PTR_ERR(uprobe);
 			uprobe_multi_unregister(link);
 			if (err == -EINVAL)
-				uprobe_multi_refuse_site(site, MULTI_BAD_SITE);
+				uprobe_multi_refuse_site(site, UPROBE_MULTI_BAD_SITE);
 			else if (err == -ENOTSUPP || err == -ENOEXEC)
-				uprobe_multi_refuse_site(site, MULTI_BAD_INSN);
+				uprobe_multi_refuse_site(site, UPROBE_MULTI_BAD_INSN);
 			return err;
 		}
 		site->uprobe = uprobe;

@@ -7,6 +7,14 @@
 
 #define ERROR_LOG TRACEFS "/error_log"
 
+/* Why attaches fail, as several tests expect it */
+#define WANTS_KPROBE "This event takes programs of type BPF_PROG_TYPE_KPROBE"
+#define IS_MULTI "This program was loaded for a multi link, which is not a perf event"
+#define SLEEPS "This program may sleep, which only uprobe events allow"
+#define OVERRIDES "The program overrides return values, the function forbids it"
+#define FD_TAKEN "This perf event has a program already, open another for the next"
+#define TWICE "This program is attached to the event already"
+
 /* All of an error_log but the time stamps; empties it */
 static inline const char *entries_of(const char *log)
 {
@@ -57,18 +65,31 @@ static inline const char *entry(const char *error, const char *word, const char 
 	return entry_at("bpf_event", error, cmd, strstr(cmd, word) - cmd);
 }
 
-/* Whether error_log has one entry, and of this command; empties it */
-static inline bool logged(const char *fmt, ...)
+/*
+ * Whether an error_log has one entry, with this error, and of a command that starts like
+ * this; empties it
+ */
+static inline bool logged_in(const char *log, const char *source, const char *error,
+			     const char *cmd)
 {
-	const char *start = "bpf_event: error: ", *text = entries();
+	const char *text = entries_of(log);
+	char start[512];
+
+	snprintf(start, sizeof(start), "%s: error: %s\n  Command: %s", source, error, cmd);
+	return !strncmp(text, start, strlen(start)) &&
+	       !strstr(text + strlen(start), "\n  Command: ");
+}
+
+/* Of an attach */
+static inline bool logged(const char *error, const char *fmt, ...)
+{
 	char cmd[256];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(cmd, sizeof(cmd), fmt, ap);
 	va_end(ap);
-	return !strncmp(text, start, strlen(start)) &&
-	       !strstr(text + 1, start) && strstr(text, cmd);
+	return logged_in(ERROR_LOG, "bpf_event", error, cmd);
 }
 
 #endif /* BPF_EVENTS_ERROR_LOG_H */

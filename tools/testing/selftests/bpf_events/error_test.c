@@ -12,9 +12,6 @@
 #define NOT_OPEN "No file is open at this descriptor"
 #define NOT_A_PROG "This descriptor is not a BPF program"
 #define BAD_EVENT "This event cannot run BPF programs; kprobe, uprobe and trace events can"
-#define BAD_TYPE "This event takes programs of type BPF_PROG_TYPE_KPROBE"
-#define SECOND "This perf event has a program already, open another for the next"
-#define SAME "This program is attached to the event already"
 #define FULL "This event runs 64 programs already, no more fit"
 
 /* Slots */
@@ -145,7 +142,7 @@ TEST_F(error, program_of_another_type)
 		prog = prog_load_type(types[i].type, types[i].attach, 0);
 		ASSERT_LE(0, prog);
 		EXPECT_EQ(-EINVAL, perf_set_bpf(self->fd, prog));
-		EXPECT_STREQ(entry(BAD_TYPE, types[i].name, "SET_BPF %s fd %d %s",
+		EXPECT_STREQ(entry(WANTS_KPROBE, types[i].name, "SET_BPF %s fd %d %s",
 				   variant->event, prog, types[i].name),
 			     entries());
 	}
@@ -158,13 +155,13 @@ TEST_F(error, second_program_on_one_fd)
 {
 	ASSERT_EQ(0, perf_set_bpf(self->fd, self->prog));
 	EXPECT_EQ(-EEXIST, perf_set_bpf(self->fd, self->other));
-	EXPECT_STREQ(entry(SECOND, variant->event, "SET_BPF %s fd %d " KPROBE,
+	EXPECT_STREQ(entry(FD_TAKEN, variant->event, "SET_BPF %s fd %d " KPROBE,
 			   variant->event, self->other), entries());
 	EXPECT_STREQ("1 0", who_runs(&self->area));
 
 	/* Also if it is the same program again */
 	EXPECT_EQ(-EEXIST, perf_set_bpf(self->fd, self->prog));
-	EXPECT_STREQ(entry(SECOND, variant->event, "SET_BPF %s fd %d " KPROBE,
+	EXPECT_STREQ(entry(FD_TAKEN, variant->event, "SET_BPF %s fd %d " KPROBE,
 			   variant->event, self->prog), entries());
 	EXPECT_STREQ("1 0", who_runs(&self->area));
 	EXPECT_EQ(1, query_count(self->fd));
@@ -180,7 +177,7 @@ TEST_F(error, order_of_checks)
 	EXPECT_STREQ(entry(NOT_OPEN, "fd ", "SET_BPF %s fd 999", variant->event),
 		     entries());
 	EXPECT_EQ(-EINVAL, perf_set_bpf(self->fd, filter));
-	EXPECT_STREQ(entry(BAD_TYPE, "BPF_PROG_TYPE_SOCKET_FILTER",
+	EXPECT_STREQ(entry(WANTS_KPROBE, "BPF_PROG_TYPE_SOCKET_FILTER",
 			   "SET_BPF %s fd %d BPF_PROG_TYPE_SOCKET_FILTER",
 			   variant->event, filter), entries());
 	EXPECT_STREQ("1 0", who_runs(&self->area));
@@ -247,7 +244,7 @@ TEST_F(many, same_program_on_the_event)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, perf_set_bpf(self->e.fd, self->e.prog));
 	EXPECT_EQ(-EEXIST, perf_set_bpf(fd, self->e.prog));
-	EXPECT_STREQ(entry(SAME, "fd ", "SET_BPF %s fd %d " KPROBE, GROUP ":event",
+	EXPECT_STREQ(entry(TWICE, "fd ", "SET_BPF %s fd %d " KPROBE, GROUP ":event",
 			   self->e.prog), entries());
 	EXPECT_STREQ("1 0", who_runs(&self->e.area));
 	ASSERT_EQ(0, perf_set_bpf(fd, self->e.other));

@@ -10,6 +10,24 @@
 #include "filter.h"
 #include "module.h"
 
+#define BAD_EVENT "This event takes no BPF program; probes, tracepoints and system calls do"
+#define BAD_FD "Not the number of a descriptor"
+#define BAD_ID "Not the id of a program"
+#define JUNK "Nothing can follow a program"
+#define NO_PERFMON "A program as filter takes CAP_PERFMON"
+#define NO_ADMIN "A program by its id takes CAP_SYS_ADMIN"
+#define NO_FILE "No file is open at this descriptor"
+#define NOT_A_PROG "This descriptor is not a BPF program"
+#define NO_ID "No program has this id"
+#define WANTS_RAW_TP "This event takes programs of type BPF_PROG_TYPE_RAW_TRACEPOINT"
+#define FOR_MULTI "This program was loaded for a multi link"
+#define MAY_SLEEP "This program may sleep, a filter must not"
+#define DOES_OVERRIDE "This program overrides return values, a filter must not"
+#define TOO_MANY_ARGS "The program reads more arguments than the event has"
+#define SECOND "A program filters this event already, write 0 to remove it"
+#define HAS_STRING "The event has a filter string, write 0 to clear it first"
+#define HAS_PROG "A program filters this event, write 0 to remove it first"
+
 /* Slots of the area */
 enum { HITS, VERDICT, OTHER_HITS, OTHER_VERDICT };
 
@@ -68,59 +86,61 @@ FIXTURE_TEARDOWN_PARENT(refused)
 }
 
 /*
- * Whether error_log of the instance has one entry, which is about this event,
- * and starts with what was written
+ * Whether error_log of the instance has one entry, with this error, which is about this
+ * event, and starts with what was written
  */
-static bool filter_logged(const char *event, const char *written)
+static bool filter_logged(const char *error, const char *event, const char *written)
 {
-	const char *start = "bpf_filter: error: ", *cmd = "\n  Command: ";
-	const char *text = entries_of(INSTANCE "/error_log"), *at = strstr(text, cmd);
-	char about[256];
+	char cmd[256];
 
-	snprintf(about, sizeof(about), "%s%s %s", cmd, event, written);
-	*strchr(about, '/') = ':';
-	return !strncmp(text, start, strlen(start)) && at &&
-	       at > text + strlen(start) && !strstr(at + 1, cmd) &&
-	       !strncmp(at, about, strlen(about));
+	snprintf(cmd, sizeof(cmd), "%s %s", event, written);
+	*strchr(cmd, '/') = ':';
+	return logged_in(INSTANCE "/error_log", "bpf_filter", error, cmd);
 }
 
-/* What is wrong, if something changed or @written is not in error_log */
+/* What is wrong, if something changed, or error_log does not have @error and @written */
 static const char *wrong(const char *event, bool enabled, const char *filter,
-			 const char *written)
+			 const char *error, const char *written)
 {
 	if (strcmp(event_text(INSTANCE, event, "filter"), filter))
 		return "the filter is another one";
 	if (strcmp(event_text(INSTANCE, event, "enable"), enabled ? "1" : "0"))
 		return "the event was enabled, or disabled";
-	if (!filter_logged(event, written))
+	if (!filter_logged(error, event, written))
 		return "error_log does not have it";
 	return "nothing";
 }
 
-#define EXPECT_REFUSED(err, filter, fmt, ...)				\
+#define EXPECT_REFUSED(err, why, filter, fmt, ...)			\
 do {									\
 	char __written[64];						\
 									\
 	snprintf(__written, sizeof(__written), fmt, ##__VA_ARGS__);	\
 	EXPECT_EQ(err, filter_write(self->fd, "%s\n", __written));	\
-	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, filter, __written));	\
+	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, filter, why,		\
+				      __written));					\
 } while (0)
 
 TEST_F(refused, malformed)
 {
-	static const char * const texts[] = {
+	static const char * const fds[] = {
 		"bpf-", "bpf-x", "bpf--1", "bpf-+1", "bpf-0x3", "bpf-1x", "bpf- 1",
-		"bpf-id:", "bpf-id:x", "bpf-id:-1", "bpf-id:1x", "bpf-id", "bpf-ID:1",
+		"bpf-id", "bpf-ID:1",
 		/* More than 32 bits */
-		"bpf-4294967296", "bpf-id:4294967296", "bpf-99999999999999999999",
+		"bpf-4294967296", "bpf-99999999999999999999",
+	};
+	static const char * const ids[] = {
+		"bpf-id:", "bpf-id:x", "bpf-id:-1", "bpf-id:1x", "bpf-id:4294967296",
 	};
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(texts); i++)
-		EXPECT_REFUSED(-EINVAL, "none", "%s", texts[i]);
-	EXPECT_REFUSED(-EINVAL, "none", "bpf-%d junk", self->prog);
-	EXPECT_REFUSED(-EINVAL, "none", "bpf-%d bpf-%d", self->prog, self->prog);
-	EXPECT_REFUSED(-EINVAL, "none", "bpf-id:%u junk", prog_id(self->prog));
+	for (i = 0; i < ARRAY_SIZE(fds); i++)
+		EXPECT_REFUSED(-EINVAL, BAD_FD, "none", "%s", fds[i]);
+	for (i = 0; i < ARRAY_SIZE(ids); i++)
+		EXPECT_REFUSED(-EINVAL, BAD_ID, "none", "%s", ids[i]);
+	EXPECT_REFUSED(-EINVAL, JUNK, "none", "bpf-%d junk", self->prog);
+	EXPECT_REFUSED(-EINVAL, JUNK, "none", "bpf-%d bpf-%d", self->prog, self->prog);
+	EXPECT_REFUSED(-EINVAL, JUNK, "none", "bpf-id:%u junk", prog_id(self->prog));
 
 	/* The file is as good as before; white space around is no matter */
 	EXPECT_EQ(0, filter_write(self->fd, "\tbpf-%d\n", self->prog));
@@ -131,21 +151,21 @@ TEST_F(refused, malformed)
 
 TEST_F(refused, unknown)
 {
-	EXPECT_REFUSED(-EBADF, "none", "bpf-9999");
-	EXPECT_REFUSED(-EBADF, "none", "bpf-2147483647");
-	EXPECT_REFUSED(-EBADF, "none", "bpf-4294967295");
-	EXPECT_REFUSED(-ENOENT, "none", "bpf-id:99999");
-	EXPECT_REFUSED(-ENOENT, "none", "bpf-id:0");
-	EXPECT_REFUSED(-ENOENT, "none", "bpf-id:4294967295");
+	EXPECT_REFUSED(-EBADF, NO_FILE, "none", "bpf-9999");
+	EXPECT_REFUSED(-EBADF, NO_FILE, "none", "bpf-2147483647");
+	EXPECT_REFUSED(-EBADF, NO_FILE, "none", "bpf-4294967295");
+	EXPECT_REFUSED(-ENOENT, NO_ID, "none", "bpf-id:99999");
+	EXPECT_REFUSED(-ENOENT, NO_ID, "none", "bpf-id:0");
+	EXPECT_REFUSED(-ENOENT, NO_ID, "none", "bpf-id:4294967295");
 }
 
 TEST_F(refused, not_a_program)
 {
 	int null = open("/dev/null", O_RDONLY);
 
-	EXPECT_REFUSED(-EINVAL, "none", "bpf-%d", null);
-	EXPECT_REFUSED(-EINVAL, "none", "bpf-%d", self->area.fd);
-	EXPECT_REFUSED(-EINVAL, "none", "bpf-%d", self->fd);
+	EXPECT_REFUSED(-EINVAL, NOT_A_PROG, "none", "bpf-%d", null);
+	EXPECT_REFUSED(-EINVAL, NOT_A_PROG, "none", "bpf-%d", self->area.fd);
+	EXPECT_REFUSED(-EINVAL, NOT_A_PROG, "none", "bpf-%d", self->fd);
 }
 
 TEST_F(refused, program_of_another_type)
@@ -155,6 +175,7 @@ TEST_F(refused, program_of_another_type)
 		BPF_PROG_TYPE_TRACEPOINT, BPF_PROG_TYPE_KPROBE,
 		BPF_PROG_TYPE_RAW_TRACEPOINT,
 	};
+	const char *why = variant->nr_args ? WANTS_RAW_TP : WANTS_KPROBE;
 	int i, prog;
 
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
@@ -162,8 +183,8 @@ TEST_F(refused, program_of_another_type)
 			continue;
 		prog = prog_load_type(types[i], 0, 0);
 		ASSERT_LE(0, prog);
-		EXPECT_REFUSED(-EINVAL, "none", "bpf-%d", prog);
-		EXPECT_REFUSED(-EINVAL, "none", "bpf-id:%u", prog_id(prog));
+		EXPECT_REFUSED(-EINVAL, why, "none", "bpf-%d", prog);
+		EXPECT_REFUSED(-EINVAL, why, "none", "bpf-id:%u", prog_id(prog));
 	}
 }
 
@@ -189,8 +210,9 @@ TEST_F(refused, too_many_arguments)
 		for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 			prog = args_prog(n, sizes[i]);
 			ASSERT_LE(0, prog);
-			EXPECT_REFUSED(-EACCES, "none", "bpf-%d", prog);
-			EXPECT_REFUSED(-EACCES, "none", "bpf-id:%u", prog_id(prog));
+			EXPECT_REFUSED(-EACCES, TOO_MANY_ARGS, "none", "bpf-%d", prog);
+			EXPECT_REFUSED(-EACCES, TOO_MANY_ARGS, "none", "bpf-id:%u",
+				       prog_id(prog));
 			close(prog);
 		}
 	}
@@ -209,9 +231,9 @@ TEST_F(refused, second_program)
 	other = filter_open(INSTANCE, self->event);
 	ASSERT_EQ(0, filter_write(other, "bpf-%d", self->prog));
 	self->enabled = true;
-	EXPECT_REFUSED(-EEXIST, filter, "bpf-%d", another);
-	EXPECT_REFUSED(-EEXIST, filter, "bpf-id:%u", prog_id(another));
-	EXPECT_REFUSED(-EEXIST, filter, "bpf-%d", self->prog);
+	EXPECT_REFUSED(-EEXIST, SECOND, filter, "bpf-%d", another);
+	EXPECT_REFUSED(-EEXIST, SECOND, filter, "bpf-id:%u", prog_id(another));
+	EXPECT_REFUSED(-EEXIST, SECOND, filter, "bpf-%d", self->prog);
 	/* Nor is there one by the same file */
 	EXPECT_EQ(-EEXIST, filter_write(other, "bpf-%d", another));
 	kind_hits(variant->kind, 2);
@@ -229,14 +251,14 @@ TEST_F(refused, program_and_expression)
 	char filter[64];
 
 	ASSERT_EQ(0, filter_write(self->fd, "common_pid == 1\n"));
-	EXPECT_REFUSED(-EBUSY, "common_pid == 1", "bpf-%d", self->prog);
-	EXPECT_REFUSED(-EBUSY, "common_pid == 1", "bpf-id:%u", prog_id(self->prog));
+	EXPECT_REFUSED(-EBUSY, HAS_STRING, "common_pid == 1", "bpf-%d", self->prog);
+	EXPECT_REFUSED(-EBUSY, HAS_STRING, "common_pid == 1", "bpf-id:%u", prog_id(self->prog));
 	ASSERT_EQ(0, filter_write(self->fd, "0\n"));
 
 	ASSERT_EQ(0, filter_write(self->fd, "bpf-%d\n", self->prog));
 	self->enabled = true;
 	snprintf(filter, sizeof(filter), "bpf: id %u name " BPF_NAME, prog_id(self->prog));
-	EXPECT_REFUSED(-EBUSY, filter, "common_pid == 1");
+	EXPECT_REFUSED(-EBUSY, HAS_PROG, filter, "common_pid == 1");
 	kind_hits(variant->kind, 2);
 	EXPECT_EQ(2, area_get(&self->area, HITS));
 	EXPECT_EQ(2, records(INSTANCE));
@@ -259,13 +281,13 @@ TEST_F(refused, capabilities)
 	snprintf(by_fd, sizeof(by_fd), "bpf-%d", self->prog);
 	snprintf(by_id, sizeof(by_id), "bpf-id:%u", prog_id(self->prog));
 	EXPECT_EQ(-EPERM, write_with_caps(CAP(BPF), self->fd, by_fd));
-	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, "none", by_fd));
+	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, "none", NO_PERFMON, by_fd));
 	EXPECT_EQ(-EPERM, write_with_caps(0, self->fd, by_fd));
-	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, "none", by_fd));
+	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, "none", NO_PERFMON, by_fd));
 	EXPECT_EQ(-EPERM, write_with_caps(CAP(BPF), self->fd, by_id));
-	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, "none", by_id));
+	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, "none", NO_PERFMON, by_id));
 	EXPECT_EQ(-EPERM, write_with_caps(CAP(BPF) | CAP(PERFMON), self->fd, by_id));
-	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, "none", by_id));
+	EXPECT_STREQ("nothing", wrong(self->event, self->enabled, "none", NO_ADMIN, by_id));
 
 	EXPECT_EQ(0, write_with_caps(CAP(PERFMON), self->fd, by_fd));
 	EXPECT_STREQ("", entries_of(INSTANCE "/error_log"));
@@ -327,23 +349,28 @@ static int override_prog(void)
 
 TEST_F(purpose, refused)
 {
-	const int progs[] = {
-		prog_load_type(BPF_PROG_TYPE_KPROBE, 0, BPF_F_SLEEPABLE),
-		override_prog(),
+	const enum bpf_prog_type type = BPF_PROG_TYPE_KPROBE;
+	const struct {
+		int prog;
+		const char *why;
+	} cases[] = {
+		{ prog_load_type(type, 0, BPF_F_SLEEPABLE), MAY_SLEEP },
+		{ override_prog(), DOES_OVERRIDE },
 		/* For links to many functions, whose hits have more to them */
-		prog_load_type(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI, 0),
-		prog_load_type(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_SESSION, 0),
-		prog_load_type(BPF_PROG_TYPE_KPROBE, BPF_TRACE_UPROBE_MULTI, 0),
+		{ prog_load_type(type, BPF_TRACE_KPROBE_MULTI, 0), FOR_MULTI },
+		{ prog_load_type(type, BPF_TRACE_KPROBE_SESSION, 0), FOR_MULTI },
+		{ prog_load_type(type, BPF_TRACE_UPROBE_MULTI, 0), FOR_MULTI },
 	};
 	char text[32];
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(progs); i++) {
-		ASSERT_LE(0, progs[i]);
-		snprintf(text, sizeof(text), "bpf-%d", progs[i]);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		ASSERT_LE(0, cases[i].prog);
+		snprintf(text, sizeof(text), "bpf-%d", cases[i].prog);
 		EXPECT_EQ(-EINVAL, filter_write(self->r.fd, "%s", text))
 			TH_LOG("program %d", i);
-		EXPECT_STREQ("nothing", wrong(self->r.event, self->r.enabled, "none", text));
+		EXPECT_STREQ("nothing", wrong(self->r.event, self->r.enabled, "none",
+					      cases[i].why, text));
 	}
 }
 
@@ -402,7 +429,7 @@ TEST_F(elsewhere, event_probe)
 	ASSERT_EQ(0, write_file(TRACEFS "/dynamic_events", O_APPEND,
 				"e:" GROUP "/on_event task.task_rename\n"));
 	EXPECT_EQ(-EINVAL, filter_attach(INSTANCE, event, self->r.prog));
-	EXPECT_TRUE(filter_logged(event, "bpf-"));
+	EXPECT_TRUE(filter_logged(BAD_EVENT, event, "bpf-"));
 	EXPECT_STREQ("0", event_text(INSTANCE, event, "enable"));
 	EXPECT_STREQ("none", event_text(INSTANCE, event, "filter"));
 }
@@ -414,9 +441,9 @@ TEST_F(elsewhere, event_probe)
 static void expect_refused(struct __test_metadata *_metadata, const char *event, int prog)
 {
 	EXPECT_EQ(-EINVAL, filter_attach(INSTANCE, event, prog));
-	EXPECT_TRUE(filter_logged(event, "bpf-"));
+	EXPECT_TRUE(filter_logged(BAD_EVENT, event, "bpf-"));
 	EXPECT_EQ(-EINVAL, filter_attach_id(INSTANCE, event, prog_id(prog)));
-	EXPECT_TRUE(filter_logged(event, "bpf-id:"));
+	EXPECT_TRUE(filter_logged(BAD_EVENT, event, "bpf-id:"));
 	EXPECT_STREQ("0", event_text(INSTANCE, event, "enable"));
 	EXPECT_STREQ("none", event_text(INSTANCE, event, "filter"));
 }
@@ -484,7 +511,7 @@ TEST_F(elsewhere, log_of_the_top_instance)
 	write_file(ERROR_LOG, O_TRUNC, "");
 	EXPECT_EQ(-EINVAL, filter_write(self->r.fd, "bpf-"));
 	EXPECT_STREQ("", entries());
-	EXPECT_TRUE(filter_logged(self->r.event, "bpf-"));
+	EXPECT_TRUE(filter_logged(BAD_FD, self->r.event, "bpf-"));
 }
 
 TEST_HARNESS_MAIN

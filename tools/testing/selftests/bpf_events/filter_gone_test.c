@@ -134,8 +134,8 @@ TEST_F(uprobe, cannot_be_enabled)
 	EXPECT_EQ(-EINTR, filter_attach(INSTANCE, self->t.event, self->t.prog));
 	EXPECT_STREQ("none", event_text(INSTANCE, self->t.event, "filter"));
 	EXPECT_STREQ("0", event_text(INSTANCE, self->t.event, "enable"));
-	EXPECT_NE(NULL, strstr(entries_of(INSTANCE "/error_log"),
-			       "bpf_filter: error: The event could not be enabled"));
+	EXPECT_TRUE(logged_in(INSTANCE "/error_log", "bpf_filter",
+			      "The event could not be enabled", GROUP ":event bpf-"));
 	close(perf);
 	self->t.fd = filter_attach(INSTANCE, self->t.event, self->t.prog);
 	ASSERT_LE(0, self->t.fd);

@@ -122,6 +122,20 @@ TEST_F(error, program_of_another_attach_type)
 	EXPECT_EQ(0, multi_try(&self->attr));
 }
 
+/* Only programs for links to many functions go there, and they go nowhere else */
+TEST_F(error, perf_event)
+{
+	struct probe probe;
+	int perf;
+
+	ASSERT_EQ(0, probe_create(&probe, 0));
+	perf = probe_open(&probe);
+	ASSERT_LE(0, perf);
+	EXPECT_EQ(-EINVAL, perf_set_bpf(perf, self->prog));
+	EXPECT_STREQ(entry(IS_MULTI, "fd ", "SET_BPF " GROUP ":event fd %d BPF_PROG_TYPE_KPROBE",
+			   self->prog), entries());
+}
+
 TEST_F(error, no_program_of_the_type)
 {
 	expect_programs_refused(_metadata, multi_try, &self->attr, self->area.fd);

@@ -5,6 +5,7 @@
  */
 #include "common.h"
 #include "error_log.h"
+#include "module.h"
 #include "multi.h"
 
 #define UNREADABLE 8
@@ -13,6 +14,19 @@
 /* A function that ftrace cannot trace, nor can it trace what is no function */
 #define NOTRACE_FUNC "register_fprobe_ips"
 #define VARIABLE "jiffies"
+/* A function that programs may not make fail */
+#define FORBIDDEN_FUNC "htab_map_update_elem"
+
+#define NO_SYMBOL "The kernel has no symbol of this name"
+#define NOT_TRACED "This cannot be traced, available_filter_functions lists what can"
+#define BAD_ADDR "Not the start of a function that can be traced"
+#define SYMBOL_TWICE "This symbol is in the list twice"
+#define MODULE_GOES "The module of this function is going away"
+
+#define LEAVING_MODULE "bpf_events_leaving"
+#define LEAVING_FUNC "bpf_events_leaving_set"
+#define LEAVING_STATE "/sys/module/" LEAVING_MODULE "/initstate"
+#define LEAVING_LEAVE "/sys/module/" LEAVING_MODULE "/parameters/leave"
 
 struct functions {
 	struct area area;
@@ -54,9 +68,9 @@ static int try_func(const struct functions *f, unsigned int i, const char *name,
 }
 
 /* Whether error_log has one entry, which tells about this function */
-static bool told_about(const char *func)
+static bool told_about(const char *error, const char *func)
 {
-	return logged("LINK_CREATE kprobe_multi %s", func);
+	return logged(error, "LINK_CREATE kprobe_multi %s", func);
 }
 
 FIXTURE(symbol) {
@@ -90,8 +104,15 @@ FIXTURE_TEARDOWN_PARENT(symbol)
 	write_file(ERROR_LOG, O_TRUNC, "");
 }
 
-static const char * const bad_symbols[] = {
-	NO_SUCH_FUNC, NOTRACE_FUNC, VARIABLE, FUNC "+0x4", FUNC " ",
+static const struct {
+	const char *name;
+	const char *why;
+} bad_symbols[] = {
+	{ NO_SUCH_FUNC, NO_SYMBOL },
+	{ NOTRACE_FUNC, NOT_TRACED },
+	{ VARIABLE, NOT_TRACED },
+	{ FUNC "+0x4", NO_SYMBOL },
+	{ FUNC " ", NO_SYMBOL },
 };
 
 TEST_F(symbol, not_of_a_function)
@@ -100,7 +121,7 @@ TEST_F(symbol, not_of_a_function)
 
 	for (i = 0; i < ARRAY_SIZE(bad_symbols); i++) {
 		for (at = 0; at < CALLS; at += CALLS / 2)
-			EXPECT_EQ(-ESRCH, try_func(&self->f, at, bad_symbols[i], 0));
+			EXPECT_EQ(-ESRCH, try_func(&self->f, at, bad_symbols[i].name, 0));
 	}
 	EXPECT_EQ(-ESRCH, try_func(&self->f, 1, "", 0));
 	EXPECT_EQ(0, try_good(&self->f));
@@ -145,11 +166,15 @@ TEST_F(symbol, is_told)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad_symbols); i++) {
-		EXPECT_EQ(-ESRCH, try_func(&self->f, 1, bad_symbols[i], 0));
-		EXPECT_TRUE(told_about(bad_symbols[i]));
+		EXPECT_EQ(-ESRCH, try_func(&self->f, 1, bad_symbols[i].name, 0));
+		EXPECT_TRUE(told_about(bad_symbols[i].why, bad_symbols[i].name));
 	}
 	EXPECT_EQ(-ESRCH, try_func(&self->f, 0, self->f.multi.syms[2], 0));
-	EXPECT_TRUE(told_about(self->f.multi.syms[2]));
+	EXPECT_TRUE(told_about(SYMBOL_TWICE, self->f.multi.syms[2]));
+
+	/* What a terminal would do as it is told to */
+	EXPECT_EQ(-ESRCH, try_func(&self->f, 1, "no\033such\nfunction", 0));
+	EXPECT_TRUE(told_about(NO_SYMBOL, "no?such?function\n"));
 }
 
 /* The log is of the one who may trace; the errno is of everybody */
@@ -165,6 +190,87 @@ TEST_F(symbol, is_not_told_without_perfmon)
 	}
 	EXPECT_EQ(0, child_status(child));
 	EXPECT_STREQ("", entries());
+}
+
+static int override_prog(enum bpf_attach_type attach)
+{
+	struct bpf_insn insns[] = {
+		BPF_MOV64_IMM(BPF_REG_2, 0),
+		BPF_EMIT_CALL(BPF_FUNC_override_return),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	union bpf_attr attr;
+
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	attr.expected_attach_type = attach;
+	return sys_bpf(BPF_PROG_LOAD, &attr);
+}
+
+/* System calls may be made to fail, other functions only if the kernel lists them */
+TEST_F(symbol, that_may_not_be_overridden)
+{
+	self->f.prog = override_prog(variant->attach);
+	if (self->f.prog == -EINVAL)
+		SKIP(return, "CONFIG_BPF_KPROBE_OVERRIDE");
+	ASSERT_LE(0, self->f.prog);
+	EXPECT_EQ(0, try_good(&self->f));
+	EXPECT_EQ(-EINVAL, try_func(&self->f, 2, FORBIDDEN_FUNC, 0));
+	EXPECT_TRUE(told_about(OVERRIDES, "0x"));
+}
+
+/* A module that goes away takes no probes, though its functions can still be found */
+
+FIXTURE(leaving) {
+	struct functions f;
+};
+
+FIXTURE_SETUP(leaving)
+{
+	const char *missing = multi_prepare(), *path = test_module(LEAVING_MODULE);
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (!path)
+		SKIP(return, LEAVING_MODULE);
+	ASSERT_EQ(0, load_module(path));
+	ASSERT_EQ(0, functions_create(&self->f, BPF_TRACE_KPROBE_MULTI, false));
+}
+
+static bool is_leaving(void)
+{
+	char state[16] = "";
+
+	read_file(LEAVING_STATE, state, sizeof(state));
+	return !strncmp(state, "going", 5);
+}
+
+FIXTURE_TEARDOWN_PARENT(leaving)
+{
+	write_file(LEAVING_LEAVE, 0, "1");
+	unload_module(LEAVING_MODULE);
+	EXPECT_STREQ("nothing", leftovers());
+	write_file(ERROR_LOG, O_TRUNC, "");
+}
+
+TEST_F(leaving, module)
+{
+	pid_t child;
+
+	EXPECT_EQ(0, try_func(&self->f, 1, LEAVING_FUNC, 0));
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child)
+		_exit(-unload_module(LEAVING_MODULE));
+	ASSERT_TRUE(wait_until(is_leaving()));
+
+	EXPECT_EQ(-EINVAL, try_func(&self->f, 1, LEAVING_FUNC, 0));
+	EXPECT_TRUE(told_about(MODULE_GOES, "0x"));
+
+	ASSERT_EQ(0, write_file(LEAVING_LEAVE, 0, "1"));
+	EXPECT_EQ(0, child_status(child));
+	EXPECT_EQ(-ESRCH, try_func(&self->f, 1, LEAVING_FUNC, 0));
+	EXPECT_TRUE(told_about(NO_SYMBOL, LEAVING_FUNC));
 }
 
 /* By its address */
@@ -246,7 +352,7 @@ TEST_F(address, is_told)
 	for (i = 0; i < ARRAY_SIZE(self->bad); i++) {
 		EXPECT_EQ(-EINVAL, try_func(&self->f, 1, NULL, self->bad[i]));
 		snprintf(hex, sizeof(hex), "0x%llx", self->bad[i]);
-		EXPECT_TRUE(told_about(hex));
+		EXPECT_TRUE(told_about(BAD_ADDR, hex));
 	}
 }
 

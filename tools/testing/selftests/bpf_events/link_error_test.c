@@ -226,13 +226,13 @@ TEST_F(link_error, reason_is_in_error_log)
 	int sleepable = prog_load_type(BPF_PROG_TYPE_KPROBE, 0, BPF_F_SLEEPABLE);
 
 	EXPECT_EQ(-EINVAL, perf_link(self->perf, sleepable));
-	EXPECT_TRUE(logged("LINK_CREATE %s fd %d", variant->event, sleepable));
+	EXPECT_TRUE(logged(SLEEPS, "LINK_CREATE %s fd %d", variant->event, sleepable));
 	EXPECT_EQ(-EINVAL, perf_set_bpf(self->perf, sleepable));
-	EXPECT_TRUE(logged("SET_BPF %s fd %d", variant->event, sleepable));
+	EXPECT_TRUE(logged(SLEEPS, "SET_BPF %s fd %d", variant->event, sleepable));
 	ASSERT_LE(0, perf_link(self->perf, self->prog));
 	EXPECT_STREQ("", entries());
 	EXPECT_EQ(-EEXIST, perf_link(self->perf, self->other));
-	EXPECT_TRUE(logged("LINK_CREATE %s fd %d", variant->event, self->other));
+	EXPECT_TRUE(logged(FD_TAKEN, "LINK_CREATE %s fd %d", variant->event, self->other));
 }
 
 /* Several perf events of one kprobe event */
@@ -269,7 +269,7 @@ TEST_F(many, same_program_is_in_error_log)
 {
 	ASSERT_LE(0, attach_link(&self->e.probe, self->e.prog, 0));
 	EXPECT_EQ(-EEXIST, perf_link(self->e.perf, self->e.prog));
-	EXPECT_TRUE(logged("LINK_CREATE " GROUP ":event fd %d", self->e.prog));
+	EXPECT_TRUE(logged(TWICE, "LINK_CREATE " GROUP ":event fd %d", self->e.prog));
 }
 
 TEST_F(many, sixty_fifth_program)
@@ -323,7 +323,8 @@ TEST_F(many, event_of_another_kind_is_in_error_log)
 	};
 
 	EXPECT_EQ(-EINVAL, perf_link(perf_open(&attr, 0, -1), self->e.prog));
-	EXPECT_TRUE(logged("LINK_CREATE software fd %d", self->e.prog));
+	EXPECT_TRUE(logged("This event takes programs of type BPF_PROG_TYPE_PERF_EVENT",
+			   "LINK_CREATE software fd %d", self->e.prog));
 }
 
 TEST_HARNESS_MAIN

@@ -402,9 +402,21 @@ TEST_F(refused, reason_is_in_error_log)
 	perf = probe_open(&self->probe);
 	ASSERT_LE(0, perf);
 	EXPECT_EQ(-EINVAL, perf_set_bpf(perf, self->prog));
-	EXPECT_TRUE(logged("SET_BPF " GROUP ":event fd %d", self->prog));
+	EXPECT_TRUE(logged(OVERRIDES, "SET_BPF " GROUP ":event fd %d", self->prog));
 	EXPECT_EQ(-EINVAL, perf_link(perf, self->prog));
-	EXPECT_TRUE(logged("LINK_CREATE " GROUP ":event fd %d", self->prog));
+	EXPECT_TRUE(logged(OVERRIDES, "LINK_CREATE " GROUP ":event fd %d", self->prog));
+}
+
+TEST_F(refused, reason_that_a_probe_comes_too_late)
+{
+	const char *cmd = "p:" GROUP "/event " SLEEP_FUNC;
+
+	ASSERT_EQ(0, probe_create_at(&self->probe, "event", BODY_FUNC, 0, 0));
+	ASSERT_LE(0, attach(&self->probe, self->prog));
+	EXPECT_EQ(-EBUSY, event_add("event", "p %s", SLEEP_FUNC));
+	EXPECT_STREQ(entry_at("trace_kprobe",
+			      "The event runs programs that override return values",
+			      cmd, strstr(cmd, SLEEP_FUNC) - cmd), entries());
 }
 
 TEST_HARNESS_MAIN

@@ -10,8 +10,8 @@
 #include "overflow.h"
 
 #define WANTS "This event takes programs of type BPF_PROG_TYPE_PERF_EVENT"
-#define NO_CALLCHAIN "The program takes stacks; a precise event must sample callchains for it, whole"
-#define TAKEN "This perf event has a program already, open another for the next"
+#define NO_CALLCHAIN \
+	"The program takes stacks; a precise event must sample callchains for it, whole"
 
 FIXTURE(kinds) {
 	struct area area;
@@ -296,7 +296,7 @@ TEST_F(kinds, errors_are_explained)
 		     entries());
 	ASSERT_EQ(0, perf_set_bpf(fd, self->prog));
 	EXPECT_EQ(-EEXIST, perf_set_bpf(fd, self->prog));
-	EXPECT_STREQ(entry(TAKEN, "software",
+	EXPECT_STREQ(entry(FD_TAKEN, "software",
 			   "SET_BPF software fd %d BPF_PROG_TYPE_PERF_EVENT", self->prog),
 		     entries());
 }

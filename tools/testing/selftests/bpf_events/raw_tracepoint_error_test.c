@@ -4,6 +4,7 @@
  * a tracepoint
  */
 #include "common.h"
+#include "error_log.h"
 #include "link.h"
 #include "raw_tp.h"
 #include "uprobe.h"
@@ -95,6 +96,24 @@ TEST_F(raw_tp_error, link_create)
 	EXPECT_EQ(-EINVAL, link_create(self->prog, 0, 0, 0, 0));
 	EXPECT_EQ(-EINVAL, link_create(self->prog, 0, BPF_TRACE_RAW_TP, 0, 0));
 	EXPECT_EQ(-EINVAL, link_create(self->prog, 0, BPF_PERF_EVENT, 0, 0));
+}
+
+/* Whether error_log has one entry, with this error, about opening this tracepoint */
+static bool open_logged(const char *error, const char *name)
+{
+	return logged(error, "RAW_TRACEPOINT_OPEN %s\n", name);
+}
+
+TEST_F(raw_tp_error, reason_is_in_error_log)
+{
+	ASSERT_EQ(0, write_file(ERROR_LOG, O_TRUNC, ""));
+	EXPECT_EQ(-ENOENT, raw_tp_open(self->prog, "task:task_rename", 0));
+	EXPECT_TRUE(open_logged("No tracepoint has this name", "task:task_rename"));
+	EXPECT_EQ(-EINVAL, raw_tp_open(args_prog(&self->attr, &self->area, 3), RENAME, 0));
+	EXPECT_TRUE(open_logged("The program reads more arguments than the tracepoint has",
+				RENAME));
+	EXPECT_LE(0, raw_tp_open(args_prog(&self->attr, &self->area, 2), RENAME, 0));
+	EXPECT_STREQ("", entries());
 }
 
 /* More arguments than the tracepoint has, which is known when it is opened */

@@ -4,6 +4,7 @@
  * first argument points to, here the result of BPF_PROG_TEST_RUN
  */
 #include "common.h"
+#include "error_log.h"
 #include "raw_tp.h"
 #include "module.h"
 
@@ -85,7 +86,10 @@ TEST_F(writable, more_than_there_is)
 	int prog = write_prog(&self->area, 4);
 
 	ASSERT_LE(0, prog);
+	ASSERT_EQ(0, write_file(ERROR_LOG, O_TRUNC, ""));
 	EXPECT_EQ(-EINVAL, raw_tp_open(prog, "bpf_test_finish", 0));
+	EXPECT_STREQ(entry("The program reaches past what the tracepoint lets it write",
+			   "bpf_test", "RAW_TRACEPOINT_OPEN bpf_test_finish"), entries());
 }
 
 /* A module's, declared as one that has no event in tracefs */

@@ -4,6 +4,7 @@
  * of system calls, which are given the record
  */
 #include "common.h"
+#include "error_log.h"
 #include "link.h"
 #include "ring.h"
 #include "uprobe.h"
@@ -13,6 +14,9 @@
 #define ENTER "syscalls/sys_enter_sched_get_priority_max"
 #define EXIT "syscalls/sys_exit_sched_get_priority_max"
 #define COOKIE 0x1122334455667788ULL
+
+#define WANTS_TRACEPOINT "This event takes programs of type BPF_PROG_TYPE_TRACEPOINT"
+#define PAST_RECORD "The program reads past the end of the event's record, see its format"
 
 struct field {
 	unsigned int offset;
@@ -232,6 +236,18 @@ TEST_F(tracepoint, several_programs)
 	EXPECT_EQ(2, area_get(&self->area, 1));
 }
 
+/* What error_log says of a program that an event does not take */
+static const char *tp_entry(const char *error, const char *word, bool link,
+			    const char *event, int prog, const char *type)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s", event);
+	*strchr(name, '/') = ':';
+	return entry(error, word, "%s %s fd %d %s", link ? "LINK_CREATE" : "SET_BPF", name,
+		     prog, type);
+}
+
 TEST_F(tracepoint, past_the_record)
 {
 	int link, perf = perf_open_event(variant->event), prog;
@@ -241,7 +257,10 @@ TEST_F(tracepoint, past_the_record)
 	ASSERT_EQ(0, find_field(variant->event, "", &last));
 	prog = field_prog(&self->area, last.offset + last.size, 1);
 	ASSERT_LE(0, prog);
+	write_file(ERROR_LOG, O_TRUNC, "");
 	EXPECT_EQ(-EACCES, tp_attach(variant->link, perf, prog, &link));
+	EXPECT_STREQ(tp_entry(PAST_RECORD, "fd ", variant->link, variant->event, prog,
+			      "BPF_PROG_TYPE_TRACEPOINT"), entries());
 	EXPECT_EQ(1, query_count(perf));
 	prog = field_prog(&self->area, last.offset + last.size - 1, 1);
 	ASSERT_LE(0, prog);
@@ -250,11 +269,14 @@ TEST_F(tracepoint, past_the_record)
 
 TEST_F(tracepoint, program_of_another_kind)
 {
-	int link, perf = perf_open_event(variant->event);
+	int link, perf = perf_open_event(variant->event), prog;
 
 	ASSERT_LE(0, perf);
-	EXPECT_EQ(-EINVAL, tp_attach(variant->link, perf,
-				     count_prog(&self->area, 8, 1), &link));
+	write_file(ERROR_LOG, O_TRUNC, "");
+	prog = count_prog(&self->area, 8, 1);
+	EXPECT_EQ(-EINVAL, tp_attach(variant->link, perf, prog, &link));
+	EXPECT_STREQ(tp_entry(WANTS_TRACEPOINT, "BPF_PROG", variant->link, variant->event, prog,
+			      "BPF_PROG_TYPE_KPROBE"), entries());
 	EXPECT_EQ(-EINVAL, tp_attach(variant->link, perf,
 				     prog_load_type(BPF_PROG_TYPE_SOCKET_FILTER, 0, 0),
 				     &link));

@@ -262,13 +262,13 @@ TEST_F(refused, reason_is_in_error_log)
 	int filter = prog_load_type(BPF_PROG_TYPE_SOCKET_FILTER, 0, 0);
 
 	EXPECT_EQ(-EINVAL, perf_set_bpf(self->perf, filter));
-	EXPECT_TRUE(logged("SET_BPF %s", variant->event));
+	EXPECT_TRUE(logged(WANTS_KPROBE, "SET_BPF %s", variant->event));
 	ASSERT_EQ(0, perf_set_bpf(self->perf, self->prog));
 	EXPECT_STREQ("", entries());
 	EXPECT_EQ(-EEXIST, perf_set_bpf(self->perf, self->other));
-	EXPECT_TRUE(logged("SET_BPF %s", variant->event));
+	EXPECT_TRUE(logged(FD_TAKEN, "SET_BPF %s", variant->event));
 	EXPECT_EQ(-EEXIST, perf_link(self->perf, self->other));
-	EXPECT_TRUE(logged("LINK_CREATE %s", variant->event));
+	EXPECT_TRUE(logged(FD_TAKEN, "LINK_CREATE %s", variant->event));
 }
 
 /* Several perf events of one uprobe event */

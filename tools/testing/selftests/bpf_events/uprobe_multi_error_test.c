@@ -11,6 +11,9 @@
 #include "multi_error.h"
 #include "umulti.h"
 
+#define BAD_SITE \
+	"Outside the file, misaligned, or with another reference counter already"
+
 FIXTURE(error) {
 	struct area area;
 	struct umulti multi;
@@ -279,7 +282,7 @@ TEST_F(error, ref_ctr_offset)
 }
 
 /* Whether error_log has one entry, which tells about this */
-static bool told_about(const char *fmt, ...)
+static bool told_about(const char *error, const char *fmt, ...)
 {
 	char what[128];
 	va_list ap;
@@ -287,7 +290,7 @@ static bool told_about(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	return logged("LINK_CREATE uprobe_multi %s", what);
+	return logged(error, "LINK_CREATE uprobe_multi %s", what);
 }
 
 TEST_F(error, is_told)
@@ -297,21 +300,37 @@ TEST_F(error, is_told)
 	__u64 outside = 1ULL << 40;
 
 	EXPECT_EQ(-ENOENT, try_path(&self->attr, "/no/such/file"));
-	EXPECT_TRUE(told_about("/no/such/file"));
+	EXPECT_TRUE(told_about("There is no such file", "/no/such/file"));
 	EXPECT_EQ(-EBADF, try_path(&self->attr, "/dev/null"));
-	EXPECT_TRUE(told_about("/dev/null"));
+	EXPECT_TRUE(told_about("This is not a regular file", "/dev/null"));
 
 	attr.link_create.uprobe_multi.pid = ~0U >> 1;
 	EXPECT_EQ(-ESRCH, umulti_try(&attr));
-	EXPECT_TRUE(told_about("pid %d", ~0U >> 1));
+	EXPECT_TRUE(told_about("There is no such process", "pid %d", ~0U >> 1));
 
 	EXPECT_EQ(-EINVAL, try_place(m, self->prog, 1, outside, 0));
-	EXPECT_TRUE(told_about("%s:0x%llx", self->exe, outside));
+	EXPECT_TRUE(told_about(BAD_SITE, "%s:0x%llx", self->exe, outside));
 	EXPECT_EQ(-EINVAL, try_place(m, self->prog, 1, ~0ULL, 0));
-	EXPECT_TRUE(told_about("%s:0x%llx", self->exe, ~0ULL));
+	EXPECT_TRUE(told_about("This offset is negative", "%s:0x%llx", self->exe, ~0ULL));
 	EXPECT_EQ(-EINVAL, try_place(m, self->prog, 1, m->offsets[1], 1));
-	EXPECT_TRUE(told_about("%s:0x%llx", self->exe, m->offsets[1]));
+	EXPECT_TRUE(told_about(BAD_SITE, "%s:0x%llx", self->exe, m->offsets[1]));
 }
+
+#ifdef __x86_64__
+/* A breakpoint that is there already */
+extern const char breakpoint[];
+asm(".pushsection .text\nbreakpoint: int3\n.popsection\n");
+
+TEST_F(error, instruction)
+{
+	const struct umulti *m = &self->multi;
+	__u64 offset = file_offset(breakpoint);
+
+	EXPECT_EQ(-NOT_SUPPORTED, try_place(m, self->prog, 1, offset, 0));
+	EXPECT_TRUE(told_about("There is no instruction here that can be probed",
+			       "%s:0x%llx", self->exe, offset));
+}
+#endif
 
 /* The log is of the one who may trace; the errno is of everybody */
 TEST_F(error, is_not_told_without_perfmon)
