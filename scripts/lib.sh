@@ -157,11 +157,11 @@ exported_files() {
 	(cd "$1" && { find series "${dirs[@]}" -type f ! -name 'cover-letter*.txt' ! -name README 2>/dev/null || :; } | sort)
 }
 
-# patches_of A[-C]: the numbers of the patches in these parts of the series, as the table in series/README has them.  A builds on
-# part 0, which is taken with it.
+# patches_of A[-C]: the numbers of the patches in these parts of the series, as the table in series/README has them.  A and C build
+# on part 0, which is taken with any of A to C.
 patches_of() {
-	awk -F ' *[|] *' -v from="${1%%-*}" -v to="${1##*-}" 'BEGIN { if (from == "A") from = "0" }
-		$2 ~ /^[0A-Z]$/ && $2 >= from && $2 <= to {
+	awk -F ' *[|] *' -v from="${1%%-*}" -v to="${1##*-}" '
+		$2 ~ /^[0A-Z]$/ && ($2 >= from || ($2 == "0" && from ~ /^[A-C]$/)) && $2 <= to {
 		split($3, range, "-")
 		for (i = range[1]; i <= range[2]; i++)
 			printf "%04d\n", i

@@ -35,6 +35,7 @@
 #include <linux/kprobes.h>
 #include <linux/perf_event.h>
 #include <linux/percpu.h>
+#include <linux/rcupdate_trace.h>
 #include <linux/slab.h>
 #include <linux/tick.h>
 
@@ -418,6 +419,11 @@ perf_attachment_new(struct perf_event *event, struct bpf_prog *prog, u64 cookie,
 	return &perf->att;
 }
 
+static void perf_attachment_free_rcu(struct rcu_head *rcu)
+{
+	kfree(container_of(rcu, struct bpf_perf_attachment, rcu));
+}
+
 static void perf_attachment_free(struct bpf_attachment *att)
 {
 	bpf_attachment_exit(att);
@@ -478,9 +484,12 @@ void bpf_wait_for_runs(void)
 }
 
 /* Wait for readers of an attachment that its event has lost. */
-static void event_wait_for_readers(const struct trace_event_call *call)
+static void event_wait_for_readers(const struct trace_event_call *call,
+				   const struct bpf_attachment *att)
 {
-	if (call)
+	if (att->prog->sleepable)
+		synchronize_rcu_tasks_trace();
+	else if (call)
 		call->class->bpf_ops->wait_readers();
 	else
 		bpf_wait_for_runs();
@@ -519,6 +528,8 @@ static void event_array_drop(struct trace_event_call *call,
  */
 void bpf_event_release(struct perf_event *event)
 {
+	struct trace_event_call *call = event->tp_event;
+	struct bpf_perf_attachment *perf;
 	struct bpf_attachment *att;
 
 	if (!rcu_access_pointer(event->bpf))
@@ -526,14 +537,21 @@ void bpf_event_release(struct perf_event *event)
 
 	scoped_guard(bpf_event) {
 		att = bpf_event_attachment(event);
-		if (event->tp_event)
-			event_array_drop(event->tp_event, att);
+		perf = bpf_perf_attachment(att);
+		if (call)
+			event_array_drop(call, att);
+		WRITE_ONCE(perf->event, NULL);
 		RCU_INIT_POINTER(event->bpf, NULL);
 	}
 
-	event_wait_for_readers(event->tp_event);
+	event_wait_for_readers(call, att);
 	bpf_prog_put(att->prog);
-	perf_attachment_free(att);
+	bpf_attachment_exit(att);
+	/* Arrays that are replaced, but in use, have it for as long as that. */
+	if (call)
+		call->class->bpf_ops->call_rcu(&perf->rcu, perf_attachment_free_rcu);
+	else
+		kfree(perf);
 }
 
 /* Make the slot of @event, if it has one, what @event->bpf_paused says. */

@@ -63,8 +63,9 @@ struct bpf_attachment {
  */
 struct bpf_perf_attachment {
 	struct bpf_attachment	att;
-	struct perf_event	*event;
+	struct perf_event	*event;	/* NULL once it is released */
 	bool			by_link;
+	struct rcu_head		rcu;
 };
 
 static inline struct bpf_perf_attachment *

@@ -6,8 +6,10 @@
  * programs may that were loaded as sleepable. All others run with preemption
  * off, one at a time on a CPU. Programs on kprobes can interrupt any of them.
  *
- * Uprobes call their handlers as readers of RCU tasks trace. That keeps the
- * attachments, and the maps of sleepable programs.
+ * Uprobes call their handlers as readers of RCU tasks trace. That keeps arrays of
+ * programs and links, and the attachments and maps of sleepable programs. All other
+ * attachments are used in a section of RCU, too. The end of an attachment waits for
+ * these sections, and not for handlers, in which tasks may sleep.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
@@ -26,7 +28,7 @@
  * @func_ip: what bpf_get_func_ip() is to return
  * @regs: the registers of the task in user space, the program's context
  *
- * Context: process, may sleep if the program may. Reader of RCU tasks trace.
+ * Context: process. @att is kept by RCU or, if the program may sleep, by RCU tasks trace.
  * Return: what the program returns.
  */
 u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, u64 cookie,
@@ -49,7 +51,6 @@ u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, u64 cookie,
 		migrate_enable();
 	} else {
 		guard(preempt)();
-		guard(rcu)();
 		ret = bpf_attachment_run(att, regs);
 	}
 	bpf_reset_run_ctx(outer);
@@ -58,16 +59,35 @@ u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, u64 cookie,
 
 /*
  * A perf event that watches one task does not run its program for other tasks, also
- * where another perf event has the uprobe event hit by them.
+ * where another perf event has the uprobe event hit by them. One that is released does
+ * not run it at all: the task may have slept since it got the array, in a program before
+ * this one.
  */
 static bool bpf_uprobe_covers_current(const struct bpf_attachment *att)
 {
-	struct perf_event *event = bpf_perf_attachment(att)->event;
+	struct perf_event *event = READ_ONCE(bpf_perf_attachment(att)->event);
 
+	if (!event)
+		return false;
 	if (!event->hw.target || event->hw.target->mm == current->mm)
 		return true;
 	return event->attr.inherit &&
 	       event->tp_event->class->bpf_ops->covers_current(event);
+}
+
+static bool bpf_uprobe_slot_passes(const struct bpf_event_slot *slot,
+				   unsigned long func_ip, struct pt_regs *regs)
+{
+	const struct bpf_attachment *att;
+
+	scoped_guard(rcu) {
+		att = READ_ONCE(slot->active);
+		if (att == &bpf_idle_attachment || !bpf_uprobe_covers_current(att))
+			return true;
+		if (!att->prog->sleepable)
+			return bpf_attachment_hit_uprobe(att, att->hit.cookie, func_ip, regs);
+	}
+	return bpf_attachment_hit_uprobe(att, att->hit.cookie, func_ip, regs);
 }
 
 /**
@@ -86,11 +106,7 @@ bool bpf_uprobe_event_run(const struct bpf_event_array *array,
 	u32 i;
 
 	for (i = 0; i < array->nr; i++) {
-		const struct bpf_attachment *att = READ_ONCE(array->slots[i].active);
-
-		if (att == &bpf_idle_attachment || !bpf_uprobe_covers_current(att))
-			continue;
-		if (!bpf_attachment_hit_uprobe(att, att->hit.cookie, func_ip, regs))
+		if (!bpf_uprobe_slot_passes(&array->slots[i], func_ip, regs))
 			pass = false;
 	}
 	return pass;

@@ -16,6 +16,7 @@
 #include <linux/path.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
+#include <linux/refcount.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/seq_file.h>
@@ -43,8 +44,11 @@ struct uprobe_multi_site {
 struct bpf_uprobe_multi_link {
 	struct bpf_link				link;
 	struct bpf_attachment			att;
+	refcount_t				refs;	/* its own, and each registered site's */
 	struct path				path;	/* held until dealloc */
-	struct task_struct			*task;	/* so is it; NULL: any */
+	struct task_struct			*task;	/* held until it is freed; NULL: any */
+	bool					sleepable;
+	bool					released; /* no run begins */
 	u32					flags;
 	u32					nr_sites;
 	struct uprobe_multi_site		sites[] __counted_by(nr_sites);
@@ -53,6 +57,21 @@ struct bpf_uprobe_multi_link {
 static struct bpf_uprobe_multi_link *uprobe_multi_link(const struct bpf_link *link)
 {
 	return container_of(link, struct bpf_uprobe_multi_link, link);
+}
+
+static void uprobe_multi_put(struct bpf_uprobe_multi_link *link)
+{
+	if (!refcount_dec_and_test(&link->refs))
+		return;
+	if (link->task)
+		put_task_struct(link->task);
+	bpf_attachment_exit(&link->att);
+	kvfree(link);
+}
+
+static void uprobe_multi_site_gone(struct uprobe_consumer *consumer)
+{
+	uprobe_multi_put(container_of(consumer, struct uprobe_multi_site, consumer)->link);
 }
 
 static void uprobe_multi_run(struct uprobe_consumer *consumer, unsigned long func_ip,
@@ -65,8 +84,14 @@ static void uprobe_multi_run(struct uprobe_consumer *consumer, unsigned long fun
 	link = site->link;
 	if (link->task && !same_thread_group(link->task, current))
 		return;
+	if (link->sleepable) {
+		bpf_attachment_hit_uprobe(&link->att, site->cookie, func_ip, regs);
+		return;
+	}
 
-	bpf_attachment_hit_uprobe(&link->att, site->cookie, func_ip, regs);
+	guard(rcu)();
+	if (!READ_ONCE(link->released))
+		bpf_attachment_hit_uprobe(&link->att, site->cookie, func_ip, regs);
 }
 
 /* What the program returns says nothing: its uprobe stays where it is. */
@@ -206,19 +231,23 @@ static int uprobe_multi_get_sites(struct bpf_uprobe_multi_link *link, const unio
 			site->consumer.handler = uprobe_multi_entry;
 		if (link->task)
 			site->consumer.filter = uprobe_multi_filter;
+		site->consumer.gone = uprobe_multi_site_gone;
 	}
 	return 0;
 }
 
-/* One wait serves all uprobes: for handlers that are running already. */
+/* One wait serves all uprobes: for runs of the program that are under way. */
 static void uprobe_multi_unregister(struct bpf_uprobe_multi_link *link)
 {
 	u32 i;
 
+	WRITE_ONCE(link->released, true);
 	for (i = 0; i < link->nr_sites && link->sites[i].uprobe; i++)
-		uprobe_unregister_nosync(link->sites[i].uprobe, &link->sites[i].consumer);
-	if (i)
+		uprobe_unregister_nowait(link->sites[i].uprobe, &link->sites[i].consumer);
+	if (link->sleepable)
 		uprobe_unregister_sync();
+	else
+		bpf_wait_for_runs();
 }
 
 static int uprobe_multi_register(struct bpf_uprobe_multi_link *link)
@@ -243,6 +272,7 @@ static int uprobe_multi_register(struct bpf_uprobe_multi_link *link)
 			return err;
 		}
 		site->uprobe = uprobe;
+		refcount_inc(&link->refs);
 	}
 	return 0;
 }
@@ -256,11 +286,8 @@ static void uprobe_multi_dealloc(struct bpf_link *bpf_link)
 {
 	struct bpf_uprobe_multi_link *link = uprobe_multi_link(bpf_link);
 
-	if (link->task)
-		put_task_struct(link->task);
 	path_put(&link->path);
-	bpf_attachment_exit(&link->att);
-	kvfree(link);
+	uprobe_multi_put(link);
 }
 
 static void uprobe_multi_show_fdinfo(const struct bpf_link *bpf_link, struct seq_file *m)
@@ -385,6 +412,8 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 		return -ENOMEM;
 	link->nr_sites = nr;
 	link->flags = attr->link_create.uprobe_multi.flags;
+	link->sleepable = prog->sleepable;
+	refcount_set(&link->refs, 1);
 	bpf_link_init(&link->link, BPF_LINK_TYPE_UPROBE_MULTI, &uprobe_multi_link_ops, prog);
 
 	err = bpf_attachment_init(&link->att, prog) ?:

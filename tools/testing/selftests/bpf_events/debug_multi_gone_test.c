@@ -137,20 +137,6 @@ static pid_t child_start(FIXTURE_DATA(gone) * self)
 	}
 }
 
-/* For two seconds it makes no other link */
-static bool waits(FIXTURE_DATA(gone) * self, pid_t child)
-{
-	__u64 made = area_get(&self->area, 0);
-	int i;
-
-	for (i = 0; i < 20; i++) {
-		if (task_state(child) != 'D' || area_get(&self->area, 0) != made)
-			return false;
-		sleep_ms(100);
-	}
-	return true;
-}
-
 TEST_F(gone, is_bounded)
 {
 	struct reader reader;
@@ -160,13 +146,13 @@ TEST_F(gone, is_bounded)
 	ASSERT_EQ(0, reader_start(&reader));
 	child = child_start(self);
 	ASSERT_LE(0, child);
-	EXPECT_TRUE(wait_until(waits(self, child)));
+	EXPECT_TRUE(wait_until(makes_none(child, &self->area, 0)));
 	ASSERT_EQ(0, kill(child, SIGKILL));
 	EXPECT_EQ(-SIGKILL, child_status(child));
 
 	child = child_start(self);
 	ASSERT_LE(0, child);
-	EXPECT_TRUE(wait_until(waits(self, child)));
+	EXPECT_TRUE(wait_until(makes_none(child, &self->area, 0)));
 	made = area_get(&self->area, 0);
 	reader_stop(&reader);
 	EXPECT_TRUE(wait_until(area_get(&self->area, 0) > made));

@@ -111,6 +111,20 @@ static inline int multi_link_one(const char *func, enum bpf_attach_type attach,
 	return multi_link(&m, prog);
 }
 
+/* For two seconds a child, which counts in a slot what it makes, waits and makes none */
+static inline bool makes_none(pid_t child, const struct area *area, unsigned int slot)
+{
+	__u64 made = area_get(area, slot);
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		if (task_state(child) != 'D' || area_get(area, slot) != made)
+			return false;
+		sleep_ms(100);
+	}
+	return true;
+}
+
 static inline __u64 link_missed(int link)
 {
 	struct bpf_link_info info = {};

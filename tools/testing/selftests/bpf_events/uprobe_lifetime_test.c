@@ -195,6 +195,55 @@ TEST_F(sibling, goes)
 }
 
 /*
+ * A probe that joins an event which is enabled is not hit until that is enabled anew.
+ * Perf events for other tasks, which change what processes have a breakpoint, leave it
+ * alone.
+ */
+
+FIXTURE(joined) {
+	struct area area;
+	struct probe probe;
+	int pipe_fd;
+};
+
+FIXTURE_SETUP(joined)
+{
+	const char *missing = uprobe_prepare();
+	pid_t child;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, uprobe_create(&self->probe, 0));
+	child = holder(&self->pipe_fd);
+	ASSERT_LT(0, child);
+	ASSERT_LE(0, uprobe_open_for(&self->probe, child, false));
+	ASSERT_EQ(0, write_file(TRACEFS "/uprobe_events", O_APPEND,
+				"p:" GROUP "/event " SELF ":0x%lx", file_offset(user_body)));
+}
+
+FIXTURE_TEARDOWN_PARENT(joined)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F(joined, is_left_alone)
+{
+	int i, fd, prog = count_prog(&self->area, 0, 1);
+
+	for (i = 1; i <= 3; i++) {
+		fd = uprobe_open_for(&self->probe, getpid(), false);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, perf_set_bpf(fd, prog));
+		user_hits(2);
+		EXPECT_EQ(2 * i, area_get(&self->area, 0));
+		close(fd);
+		user_hits(2);
+		EXPECT_EQ(2 * i, area_get(&self->area, 0));
+	}
+}
+
+/*
  * The counter by which a program knows that somebody watches one of its USDT
  * probes.  Data that are all zero are in no file, and the kernel finds the
  * counter by its place in the file.
