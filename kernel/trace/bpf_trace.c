@@ -35,9 +35,7 @@
 #include <linux/kprobes.h>
 #include <linux/perf_event.h>
 #include <linux/percpu.h>
-#include <linux/rcupdate_trace.h>
 #include <linux/slab.h>
-#include <linux/tick.h>
 
 #include "bpf_trace.h"
 
@@ -374,7 +372,8 @@ static void event_set_array(struct trace_event_call *call,
 /**
  * bpf_attachment_init() - prepare the attachment of a program
  * @att: is filled in, but for @att->hit, which is 0
- * @prog: the program; what @att is part of holds the reference
+ * @prog: the program; what @att is part of holds a reference, and if the program may
+ *	sleep, @att another one
  *
  * Context: process.
  * Return: 0 or -ENOMEM.
@@ -388,15 +387,22 @@ int bpf_attachment_init(struct bpf_attachment *att, struct bpf_prog *prog)
 	att->func = prog->bpf_func;
 	att->insns = prog->insnsi;
 	att->prog = prog;
+	att->sleepable = prog->sleepable;
+	if (att->sleepable)
+		bpf_prog_inc(prog);
 	return 0;
 }
 
 /**
  * bpf_attachment_exit() - free what bpf_attachment_init() has allocated
  * @att: the attachment, which is not hit any more; may be zeroed instead
+ *
+ * Context: any but hardirq and NMI.
  */
 void bpf_attachment_exit(struct bpf_attachment *att)
 {
+	if (att->sleepable)
+		bpf_prog_put(att->prog);
 	free_percpu(att->stats);
 }
 
@@ -415,19 +421,20 @@ perf_attachment_new(struct perf_event *event, struct bpf_prog *prog, u64 cookie,
 	}
 	perf->att.hit.cookie = cookie;
 	perf->event = event;
+	perf->for_task = event->hw.target;
 	perf->by_link = by_link;
 	return &perf->att;
-}
-
-static void perf_attachment_free_rcu(struct rcu_head *rcu)
-{
-	kfree(container_of(rcu, struct bpf_perf_attachment, rcu));
 }
 
 static void perf_attachment_free(struct bpf_attachment *att)
 {
 	bpf_attachment_exit(att);
 	kfree(bpf_perf_attachment(att));
+}
+
+static void perf_attachment_free_rcu(struct rcu_head *rcu)
+{
+	perf_attachment_free(&container_of(rcu, struct bpf_perf_attachment, rcu)->att);
 }
 
 /**
@@ -464,35 +471,16 @@ int bpf_event_add(struct perf_event *event, struct bpf_prog *prog, u64 cookie,
 	return 0;
 }
 
-/**
- * bpf_wait_for_runs() - wait for runs of programs that are under way
- *
- * Of those that run with preemption disabled, or as readers of RCU. The grace period
- * is an expedited one, since agents close many attachments one after another. It
- * interrupts each CPU that is neither idle nor, with nohz_full, in user space, once.
- * Where there are CPUs that want no interrupts this might be their only one, so
- * there close() takes longer.
- *
- * Context: process, may sleep.
- */
-void bpf_wait_for_runs(void)
-{
-	if (tick_nohz_full_enabled())
-		synchronize_rcu();
-	else
-		synchronize_rcu_expedited();
-}
-
 /* Wait for readers of an attachment that its event has lost. */
 static void event_wait_for_readers(const struct trace_event_call *call,
 				   const struct bpf_attachment *att)
 {
-	if (att->prog->sleepable)
-		synchronize_rcu_tasks_trace();
-	else if (call)
+	if (call)
 		call->class->bpf_ops->wait_readers();
 	else
 		bpf_wait_for_runs();
+	if (att->sleepable)
+		bpf_wait_for_sleepers();
 }
 
 static void event_array_drop(struct trace_event_call *call,
@@ -522,14 +510,14 @@ static void event_array_drop(struct trace_event_call *call,
  * @event: the perf event; off, unless it is to go on without the program
  *
  * Once this returns no run of the program starts on behalf of this event on
- * any CPU, and none is under way.
+ * any CPU, and none is under way. Of a program that may sleep, none is once the task is
+ * back in user space, see bpf_wait_for_sleepers().
  *
  * Context: process, may sleep for an RCU grace period; no locks held.
  */
 void bpf_event_release(struct perf_event *event)
 {
 	struct trace_event_call *call = event->tp_event;
-	struct bpf_perf_attachment *perf;
 	struct bpf_attachment *att;
 
 	if (!rcu_access_pointer(event->bpf))
@@ -537,21 +525,20 @@ void bpf_event_release(struct perf_event *event)
 
 	scoped_guard(bpf_event) {
 		att = bpf_event_attachment(event);
-		perf = bpf_perf_attachment(att);
 		if (call)
 			event_array_drop(call, att);
-		WRITE_ONCE(perf->event, NULL);
+		WRITE_ONCE(att->released, true);
 		RCU_INIT_POINTER(event->bpf, NULL);
 	}
 
 	event_wait_for_readers(call, att);
 	bpf_prog_put(att->prog);
-	bpf_attachment_exit(att);
 	/* Arrays that are replaced, but in use, have it for as long as that. */
 	if (call)
-		call->class->bpf_ops->call_rcu(&perf->rcu, perf_attachment_free_rcu);
+		call->class->bpf_ops->call_rcu(&bpf_perf_attachment(att)->rcu,
+					       perf_attachment_free_rcu);
 	else
-		kfree(perf);
+		perf_attachment_free(att);
 }
 
 /* Make the slot of @event, if it has one, what @event->bpf_paused says. */

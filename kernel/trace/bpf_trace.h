@@ -46,7 +46,8 @@ struct bpf_attachment_stats {
 
 /*
  * A program, and what its hits need: part of what owns it, which is an attachment of a
- * perf event, a link or a filter. It does not change while it can be hit.
+ * perf event, a link or a filter. It does not change while it can be hit,
+ * but for @released.
  */
 struct bpf_attachment {
 	struct bpf_hit				hit;
@@ -54,6 +55,8 @@ struct bpf_attachment {
 	bpf_func_t				func;	/* of @prog, at hand */
 	const struct bpf_insn			*insns;
 	struct bpf_prog				*prog;
+	bool					sleepable; /* has a reference to @prog */
+	bool					released; /* hits on uprobes do not run it */
 };
 
 /*
@@ -63,7 +66,8 @@ struct bpf_attachment {
  */
 struct bpf_perf_attachment {
 	struct bpf_attachment	att;
-	struct perf_event	*event;	/* NULL once it is released */
+	struct perf_event	*event;
+	bool			for_task; /* @event watches one task */
 	bool			by_link;
 	struct rcu_head		rcu;
 };
@@ -273,7 +277,11 @@ bpf_event_next_attachment(const struct trace_event_call *call, u32 *pos);
 int bpf_event_add(struct perf_event *event, struct bpf_prog *prog, u64 cookie,
 		  bool by_link);
 
+/*
+ * bpf_trace_wait.c: when no run of a program is under way any more
+ */
 void bpf_wait_for_runs(void);
+void bpf_wait_for_sleepers(void);
 
 /*
  * What is asked of the source of an event: trace_kprobe.c, trace_uprobe.c, bpf_trace_tp.c

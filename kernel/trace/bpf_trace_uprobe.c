@@ -7,9 +7,10 @@
  * off, one at a time on a CPU. Programs on kprobes can interrupt any of them.
  *
  * Uprobes call their handlers as readers of RCU tasks trace. That keeps arrays of
- * programs and links, and the attachments and maps of sleepable programs. All other
- * attachments are used in a section of RCU, too. The end of an attachment waits for
- * these sections, and not for handlers, in which tasks may sleep.
+ * programs, attachments and links, and sleepable programs with their maps. Perf events,
+ * and all other programs, are used in sections of RCU, too, which begin with a look
+ * whether the attachment is released. The end of one waits for these sections, and for
+ * handlers, in which tasks may sleep, only if its program may.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
@@ -28,8 +29,11 @@
  * @func_ip: what bpf_get_func_ip() is to return
  * @regs: the registers of the task in user space, the program's context
  *
- * Context: process. @att is kept by RCU or, if the program may sleep, by RCU tasks trace.
- * Return: what the program returns.
+ * One that is released is not run: the task may have slept since it found it, in a
+ * program that ran before.
+ *
+ * Context: process. Reader of RCU tasks trace, which keeps @att; for filters, of RCU.
+ * Return: what the program returns, 1 if it is not run.
  */
 u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, u64 cookie,
 			      unsigned long func_ip, struct pt_regs *regs)
@@ -41,17 +45,20 @@ u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, u64 cookie,
 		},
 	};
 	struct bpf_run_ctx *outer;
-	u32 ret;
+	u32 ret = 1;
 
 	outer = bpf_set_run_ctx(&run.run_ctx);
-	if (att->prog->sleepable) {
+	if (att->sleepable) {
 		might_fault();
 		migrate_disable();
-		ret = bpf_attachment_run(att, regs);
+		if (!READ_ONCE(att->released))
+			ret = bpf_attachment_run(att, regs);
 		migrate_enable();
 	} else {
+		guard(rcu)();
 		guard(preempt)();
-		ret = bpf_attachment_run(att, regs);
+		if (!READ_ONCE(att->released))
+			ret = bpf_attachment_run(att, regs);
 	}
 	bpf_reset_run_ctx(outer);
 	return ret;
@@ -59,17 +66,19 @@ u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, u64 cookie,
 
 /*
  * A perf event that watches one task does not run its program for other tasks, also
- * where another perf event has the uprobe event hit by them. One that is released does
- * not run it at all: the task may have slept since it got the array, in a program before
- * this one.
+ * where another perf event has the uprobe event hit by them.
  */
 static bool bpf_uprobe_covers_current(const struct bpf_attachment *att)
 {
-	struct perf_event *event = READ_ONCE(bpf_perf_attachment(att)->event);
+	struct perf_event *event = bpf_perf_attachment(att)->event;
 
-	if (!event)
+	if (!bpf_perf_attachment(att)->for_task)
+		return true;
+
+	guard(rcu)();
+	if (READ_ONCE(att->released))
 		return false;
-	if (!event->hw.target || event->hw.target->mm == current->mm)
+	if (event->hw.target->mm == current->mm)
 		return true;
 	return event->attr.inherit &&
 	       event->tp_event->class->bpf_ops->covers_current(event);
@@ -78,16 +87,10 @@ static bool bpf_uprobe_covers_current(const struct bpf_attachment *att)
 static bool bpf_uprobe_slot_passes(const struct bpf_event_slot *slot,
 				   unsigned long func_ip, struct pt_regs *regs)
 {
-	const struct bpf_attachment *att;
+	const struct bpf_attachment *att = READ_ONCE(slot->active);
 
-	scoped_guard(rcu) {
-		att = READ_ONCE(slot->active);
-		if (att == &bpf_idle_attachment || !bpf_uprobe_covers_current(att))
-			return true;
-		if (!att->prog->sleepable)
-			return bpf_attachment_hit_uprobe(att, att->hit.cookie, func_ip, regs);
-	}
-	return bpf_attachment_hit_uprobe(att, att->hit.cookie, func_ip, regs);
+	return att == &bpf_idle_attachment || !bpf_uprobe_covers_current(att) ||
+	       bpf_attachment_hit_uprobe(att, att->hit.cookie, func_ip, regs);
 }
 
 /**

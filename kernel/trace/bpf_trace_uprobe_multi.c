@@ -47,8 +47,6 @@ struct bpf_uprobe_multi_link {
 	refcount_t				refs;	/* its own, and each registered site's */
 	struct path				path;	/* held until dealloc */
 	struct task_struct			*task;	/* held until it is freed; NULL: any */
-	bool					sleepable;
-	bool					released; /* no run begins */
 	u32					flags;
 	u32					nr_sites;
 	struct uprobe_multi_site		sites[] __counted_by(nr_sites);
@@ -82,15 +80,7 @@ static void uprobe_multi_run(struct uprobe_consumer *consumer, unsigned long fun
 
 	site = container_of(consumer, struct uprobe_multi_site, consumer);
 	link = site->link;
-	if (link->task && !same_thread_group(link->task, current))
-		return;
-	if (link->sleepable) {
-		bpf_attachment_hit_uprobe(&link->att, site->cookie, func_ip, regs);
-		return;
-	}
-
-	guard(rcu)();
-	if (!READ_ONCE(link->released))
+	if (!link->task || same_thread_group(link->task, current))
 		bpf_attachment_hit_uprobe(&link->att, site->cookie, func_ip, regs);
 }
 
@@ -241,11 +231,13 @@ static void uprobe_multi_unregister(struct bpf_uprobe_multi_link *link)
 {
 	u32 i;
 
-	WRITE_ONCE(link->released, true);
+	WRITE_ONCE(link->att.released, true);
 	for (i = 0; i < link->nr_sites && link->sites[i].uprobe; i++)
 		uprobe_unregister_nowait(link->sites[i].uprobe, &link->sites[i].consumer);
-	if (link->sleepable)
-		uprobe_unregister_sync();
+	if (!i)
+		return;
+	if (link->att.sleepable)
+		bpf_wait_for_sleepers();
 	else
 		bpf_wait_for_runs();
 }
@@ -412,7 +404,6 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 		return -ENOMEM;
 	link->nr_sites = nr;
 	link->flags = attr->link_create.uprobe_multi.flags;
-	link->sleepable = prog->sleepable;
 	refcount_set(&link->refs, 1);
 	bpf_link_init(&link->link, BPF_LINK_TYPE_UPROBE_MULTI, &uprobe_multi_link_ops, prog);
 

@@ -109,8 +109,7 @@ static void reader_stop(struct reader *reader)
 	pthread_join(reader->thread, NULL);
 }
 
-/* A child that makes and closes links, and counts them in slot 0 */
-static pid_t child_start(FIXTURE_DATA(gone) * self)
+TEST_F(gone, is_bounded)
 {
 	union bpf_attr attr = {
 		.link_create.prog_fd = self->prog,
@@ -119,38 +118,18 @@ static pid_t child_start(FIXTURE_DATA(gone) * self)
 		.link_create.kprobe_multi.cnt = FUNCS,
 		.link_create.kprobe_multi.addrs = (unsigned long)self->addrs,
 	};
-	pid_t child;
-	int i, link;
-
-	area_set(&self->area, 0, 0);
-	child = fork();
-	if (child)
-		return child;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	pin(0);
-	for (i = 1; ; i++) {
-		link = sys_bpf(BPF_LINK_CREATE, &attr);
-		if (link < 0)
-			_exit(1);
-		close(link);
-		area_set(&self->area, 0, i);
-	}
-}
-
-TEST_F(gone, is_bounded)
-{
 	struct reader reader;
 	pid_t child;
 	__u64 made;
 
 	ASSERT_EQ(0, reader_start(&reader));
-	child = child_start(self);
+	child = link_without_end(&attr, &self->area, 0);
 	ASSERT_LE(0, child);
 	EXPECT_TRUE(wait_until(makes_none(child, &self->area, 0)));
 	ASSERT_EQ(0, kill(child, SIGKILL));
 	EXPECT_EQ(-SIGKILL, child_status(child));
 
-	child = child_start(self);
+	child = link_without_end(&attr, &self->area, 0);
 	ASSERT_LE(0, child);
 	EXPECT_TRUE(wait_until(makes_none(child, &self->area, 0)));
 	made = area_get(&self->area, 0);

@@ -80,10 +80,10 @@ static int create_how(const struct detach *how, struct probe *probe)
 	return is_user(how) ? uprobe_create(probe, how->flags) : probe_create(probe, how->flags);
 }
 
-/* How many go together: fewer, where each one that goes waits for a long time */
+/* How many go together */
 static int many(const struct detach *how)
 {
-	return rounds(how->way == BY_MULTI || is_user(how) ? 10 : 30);
+	return rounds(how->way == BY_MULTI ? 10 : 30);
 }
 
 FIXTURE_SETUP(detach)

@@ -111,7 +111,29 @@ static inline int multi_link_one(const char *func, enum bpf_attach_type attach,
 	return multi_link(&m, prog);
 }
 
-/* For two seconds a child, which counts in a slot what it makes, waits and makes none */
+/* A child, on CPU 0, that makes and closes links, and counts them in a slot */
+static inline pid_t link_without_end(union bpf_attr *attr, struct area *area,
+				     unsigned int slot)
+{
+	pid_t child;
+	int i, link;
+
+	area_set(area, slot, 0);
+	child = fork();
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pin(0);
+	for (i = 1; ; i++) {
+		link = sys_bpf(BPF_LINK_CREATE, attr);
+		if (link < 0)
+			_exit(1);
+		close(link);
+		area_set(area, slot, i);
+	}
+}
+
+/* For two seconds it waits, and makes none */
 static inline bool makes_none(pid_t child, const struct area *area, unsigned int slot)
 {
 	__u64 made = area_get(area, slot);

@@ -150,14 +150,17 @@ static inline int drop_caps(__u64 keep)
 
 #define CAP(name) (1ULL << CAP_##name)
 
-/* The exit code of a forked child */
+/* What wait() says of a child: its exit code, or minus the signal that ended it */
+static inline int exit_code(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
 static inline int child_status(pid_t pid)
 {
 	int status;
 
-	if (waitpid(pid, &status, 0) != pid)
-		return -errno;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+	return waitpid(pid, &status, 0) == pid ? exit_code(status) : -errno;
 }
 
 /* A child that has our descriptors too: it waits for a byte, or for SIGKILL */

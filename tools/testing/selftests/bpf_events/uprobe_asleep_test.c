@@ -6,25 +6,30 @@
  */
 #include <poll.h>
 #include <pthread.h>
+#include <linux/membarrier.h>
 #include <linux/userfaultfd.h>
 
 #include "common.h"
 #include "umulti.h"
 
-/* Slots: runs of the programs that go, of the one that sleeps, of another; links */
-enum { RUNS, READS, STAYS, LINKS };
+/* Slots: runs of the programs that go, of the one that sleeps, of another; what a child did */
+enum { RUNS, READS, STAYS, LINKS, LEFT };
+
+/* Descriptors from here on are a child's to close */
+#define FIRST	500
 
 FIXTURE(asleep) {
 	struct area area;
 	struct probe probe;
 	int uffd;
 	int perf;		/* of the program that sleeps */
+	__u32 prog_id;		/* of that */
 	void *page;		/* which it reads */
 	pthread_t sleeper;
 };
 
-/* Reads eight bytes at what the function was given, and counts */
-static int reader_prog(struct area *area)
+/* May sleep: reads eight bytes at what the function was given, counts, and lets it pass */
+static int reader_prog(struct area *area, unsigned int slot, enum bpf_attach_type attach)
 {
 	struct bpf_insn insns[] = {
 		BPF_LDX_MEM(BPF_DW, BPF_REG_3, BPF_REG_1, REGS_ARG),
@@ -32,14 +37,13 @@ static int reader_prog(struct area *area)
 		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
 		BPF_MOV64_IMM(BPF_REG_2, 8),
 		BPF_EMIT_CALL(BPF_FUNC_copy_from_user),
-		AREA(BPF_REG_1, area, READS),
+		AREA(BPF_REG_1, area, slot),
 		BPF_MOV64_IMM(BPF_REG_0, 1),
 		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
-		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load_flags(insns, ARRAY_SIZE(insns), BPF_F_SLEEPABLE);
+	return prog_load_as(insns, ARRAY_SIZE(insns), attach, BPF_F_SLEEPABLE);
 }
 
 /* A page that is there when userfaultfd has been told to */
@@ -85,7 +89,6 @@ static int wake_sleeper(FIXTURE_DATA(asleep) * self)
 	struct uffdio_zeropage zero = {
 		.range = { .start = (unsigned long)self->page, .len = 4096 },
 	};
-
 	__u64 reads = area_get(&self->area, READS);
 
 	if (ioctl(self->uffd, UFFDIO_ZEROPAGE, &zero))
@@ -97,6 +100,7 @@ static int wake_sleeper(FIXTURE_DATA(asleep) * self)
 FIXTURE_SETUP(asleep)
 {
 	const char *missing = uprobe_prepare();
+	int prog;
 
 	if (missing)
 		SKIP(return, "%s", missing);
@@ -105,8 +109,11 @@ FIXTURE_SETUP(asleep)
 	ASSERT_EQ(0, page_create(self));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create(&self->probe, 0));
-	self->perf = attach(&self->probe, reader_prog(&self->area));
+	prog = reader_prog(&self->area, READS, 0);
+	self->perf = attach(&self->probe, prog);
 	ASSERT_LE(0, self->perf);
+	self->prog_id = prog_id(prog);
+	close(prog);
 }
 
 FIXTURE_TEARDOWN_PARENT(asleep)
@@ -121,6 +128,7 @@ enum way { BY_NOTHING, BY_EVENT, BY_LINK, BY_MULTI };
 static const struct leaver {
 	enum way way;		/* BY_NOTHING: a perf event without a program */
 	unsigned int flags;	/* of the probe, or of the multi link */
+	bool sleepable;		/* its program */
 } leavers[] = {
 	{ BY_NOTHING, 0 },
 	{ BY_NOTHING, PROBE_PMU },
@@ -131,28 +139,46 @@ static const struct leaver {
 	{ BY_LINK, PROBE_PMU },
 	{ BY_MULTI, 0 },
 	{ BY_MULTI, BPF_F_UPROBE_MULTI_RETURN },
+}, sleepable_leavers[] = {
+	{ BY_LINK, PROBE_PMU, true },
+	{ BY_EVENT, PROBE_PMU, true },
+	{ BY_MULTI, 0, true },
 };
+
+static int leaver_prog(const struct leaver *leaver, struct area *area)
+{
+	enum bpf_attach_type attach = leaver->way == BY_MULTI ? BPF_TRACE_UPROBE_MULTI : 0;
+
+	if (leaver->sleepable)
+		return reader_prog(area, RUNS, attach);
+	return count_prog_as(area, RUNS, 0, attach);
+}
+
+static int multi_attach(const void *place, unsigned int flags, int prog)
+{
+	struct umulti multi;
+
+	umulti_init(&multi, flags);
+	multi.offsets[0] = file_offset(place);
+	multi.cnt = 1;
+	return umulti_link(&multi, prog);
+}
 
 /* Where the task sleeps, or at another place */
 static int leaver_attach(const struct leaver *leaver, struct area *area, bool same_place)
 {
 	const void *place = same_place ? (void *)user_func : (void *)user_func1;
-	struct umulti multi;
 	struct probe probe;
 	int err;
 
-	if (leaver->way == BY_MULTI) {
-		umulti_init(&multi, leaver->flags);
-		multi.offsets[0] = file_offset(place);
-		multi.cnt = 1;
-		return umulti_link(&multi, count_prog_as(area, RUNS, 0, BPF_TRACE_UPROBE_MULTI));
-	}
+	if (leaver->way == BY_MULTI)
+		return multi_attach(place, leaver->flags, leaver_prog(leaver, area));
 	err = uprobe_create_at(&probe, "leaver", SELF, file_offset(place), 0, leaver->flags);
 	if (err)
 		return err;
 	if (leaver->way == BY_NOTHING)
 		return probe_open(&probe);
-	return attach_by(&probe, leaver->way == BY_LINK, count_prog(area, RUNS, 0));
+	return attach_by(&probe, leaver->way == BY_LINK, leaver_prog(leaver, area));
 }
 
 static void hit_place(bool same_place)
@@ -161,6 +187,13 @@ static void hit_place(bool same_place)
 		user_func(NULL);
 	else
 		user_func1(0);
+}
+
+static __u64 runs_after_hit(FIXTURE_DATA(asleep) * self)
+{
+	area_set(&self->area, RUNS, 0);
+	hit_place(false);
+	return area_get(&self->area, RUNS);
 }
 
 /* Comes, is hit, goes, and is not hit any more, three times; returns 0 or a line */
@@ -200,7 +233,7 @@ static int status_in_time(pid_t child)
 
 	if (!wait_until(waitpid(child, &status, WNOHANG) == child))
 		return -ETIME;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+	return exit_code(status);
 }
 
 static int come_and_go_in_child(const struct leaver *leaver, struct area *area, bool same_place)
@@ -291,18 +324,29 @@ TEST_F(asleep, events_of_tracefs_come_and_go)
 	ASSERT_EQ(0, wake_sleeper(self));
 }
 
+static int attach_for_self(const struct probe *probe, int prog)
+{
+	struct perf_event_attr attr;
+	int err = probe_attr(probe, &attr);
+	int fd = err ?: perf_open(&attr, getpid(), -1);
+
+	return fd < 0 ? fd : perf_set_bpf(fd, prog) ?: fd;
+}
+
 /* The event's programs after the one that sleeps: the hit runs those that are still there */
 TEST_F(asleep, next_programs_leave)
 {
-	int by_event, by_link, stays;
+	int by_event, by_link, by_task, stays;
 
 	if (mainline())
 		SKIP(return, "mainline waits for handlers when a program leaves");
 	by_event = attach(&self->probe, count_prog(&self->area, RUNS, 0));
 	by_link = attach_by(&self->probe, true, count_prog(&self->area, RUNS, 0));
+	by_task = attach_for_self(&self->probe, count_prog(&self->area, RUNS, 0));
 	stays = attach(&self->probe, count_prog(&self->area, STAYS, 0));
 	ASSERT_LE(0, by_event);
 	ASSERT_LE(0, by_link);
+	ASSERT_LE(0, by_task);
 	ASSERT_LE(0, stays);
 
 	ASSERT_EQ(0, fall_asleep(self));
@@ -310,7 +354,11 @@ TEST_F(asleep, next_programs_leave)
 	by_event = attach(&self->probe, count_prog(&self->area, RUNS, 0));
 	ASSERT_LE(0, by_event);
 	close(by_link);
+	close(by_task);
 	close(by_event);
+	/* RCU frees what it can */
+	ASSERT_EQ(0, syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0));
+	ASSERT_EQ(0, syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0));
 	EXPECT_EQ(0, area_get(&self->area, STAYS));
 	ASSERT_EQ(0, wake_sleeper(self));
 	EXPECT_EQ(1, area_get(&self->area, READS));
@@ -318,106 +366,269 @@ TEST_F(asleep, next_programs_leave)
 	EXPECT_EQ(1, area_get(&self->area, STAYS));
 }
 
-/* Its own program is under way, so who detaches it waits */
+/*
+ * Programs that may sleep.  A child has the only descriptors, closes all of them, waits, and
+ * says that it is back.
+ */
 
-struct closer {
-	pthread_t thread;
-	int fd;
-	pid_t tid;
-	bool done;
-};
-
-static void *close_it(void *arg)
+static int move_to_child(int fd)
 {
-	struct closer *closer = arg;
+	int err = neg_errno(fcntl(fd, F_DUPFD, FIRST));
 
-	__atomic_store_n(&closer->tid, syscall(__NR_gettid), __ATOMIC_SEQ_CST);
-	close(closer->fd);
-	__atomic_store_n(&closer->done, true, __ATOMIC_SEQ_CST);
-	return NULL;
+	close(fd);
+	return err;
 }
 
-static bool is_done(struct closer *closer)
+static void close_all_and_pause(struct area *area)
 {
-	return __atomic_load_n(&closer->done, __ATOMIC_SEQ_CST);
+	close_range(FIRST, ~0U, 0);
+	area_set(area, LEFT, 1);
+	for (;;)
+		pause();
 }
 
-static bool waits(struct closer *closer)
+static pid_t closer_start(FIXTURE_DATA(asleep) * self)
 {
-	pid_t tid = __atomic_load_n(&closer->tid, __ATOMIC_SEQ_CST);
+	int ready[2];
+	pid_t child;
+	char c;
+
+	area_set(&self->area, LEFT, 0);
+	if (pipe(ready))
+		return -errno;
+	child = fork();
+	if (child) {
+		close_range(FIRST, ~0U, 0);
+		close(ready[1]);
+		return child;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(ready[1]);
+	if (read(ready[0], &c, 1))
+		_exit(1);
+	close_all_and_pause(&self->area);
+	return 0;
+}
+
+static bool waits(pid_t child)
+{
 	int i;
 
 	for (i = 0; i < 10; i++) {
-		if (!tid || task_state(tid) != 'D')
+		if (task_state(child) != 'D')
 			return false;
 		sleep_ms(20);
 	}
 	return true;
 }
 
-TEST_F(asleep, its_own_close_waits)
+/* At the place where no task sleeps; each is hit once */
+static int attach_sleepable(FIXTURE_DATA(asleep) * self)
 {
-	struct closer closer = { .fd = self->perf };
+	const struct leaver *leaver;
+	int fd;
 
-	ASSERT_EQ(0, fall_asleep(self));
-	ASSERT_EQ(0, pthread_create(&closer.thread, NULL, close_it, &closer));
-	EXPECT_TRUE(wait_until(waits(&closer)));
-	EXPECT_FALSE(is_done(&closer));
-	EXPECT_EQ(0, area_get(&self->area, READS));
-	ASSERT_EQ(0, wake_sleeper(self));
-	EXPECT_TRUE(wait_until(is_done(&closer)));
-	EXPECT_EQ(1, area_get(&self->area, READS));
-	user_func(NULL);
-	EXPECT_EQ(1, area_get(&self->area, READS));
-	pthread_join(closer.thread, NULL);
+	for (leaver = sleepable_leavers;
+	     leaver < sleepable_leavers + ARRAY_SIZE(sleepable_leavers); leaver++) {
+		fd = leaver_attach(leaver, &self->area, false);
+		if (fd >= 0)
+			fd = move_to_child(fd);
+		if (fd < 0)
+			return fd;
+	}
+	return runs_after_hit(self) == ARRAY_SIZE(sleepable_leavers) ? 0 : -EBADMSG;
 }
 
-/* A child that makes links to a thousand places and closes them, and counts them */
-static pid_t link_without_end(struct area *area)
+/* While it waits for the first of them, none runs any more */
+TEST_F(asleep, sleepable_leave_together)
 {
-	static __u64 offsets[1000];
-	union bpf_attr attr = {
-		.link_create.prog_fd = count_prog_as(area, RUNS, 0, BPF_TRACE_UPROBE_MULTI),
-		.link_create.attach_type = BPF_TRACE_UPROBE_MULTI,
-		.link_create.uprobe_multi.path = (unsigned long)SELF,
-		.link_create.uprobe_multi.offsets = (unsigned long)offsets,
-		.link_create.uprobe_multi.cnt = ARRAY_SIZE(offsets),
-	};
 	pid_t child;
-	int i, link;
 
-	area_set(area, LINKS, 0);
-	for (i = 0; i < ARRAY_SIZE(offsets); i++)
-		offsets[i] = file_offset(user_func1);
-	child = fork();
-	if (child)
-		return child;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (i = 1; ; i++) {
-		link = sys_bpf(BPF_LINK_CREATE, &attr);
-		if (link < 0)
-			_exit(1);
-		close(link);
-		area_set(area, LINKS, i);
+	if (mainline())
+		SKIP(return, "mainline waits in each close()");
+	ASSERT_EQ(0, attach_sleepable(self));
+	ASSERT_EQ(0, fall_asleep(self));
+	child = closer_start(self);
+	ASSERT_LE(0, child);
+	EXPECT_TRUE(wait_until(waits(child)));
+	EXPECT_EQ(0, runs_after_hit(self));
+	EXPECT_EQ(0, area_get(&self->area, LEFT));
+	ASSERT_EQ(0, wake_sleeper(self));
+	EXPECT_TRUE(wait_until(area_get(&self->area, LEFT)));
+	ASSERT_EQ(0, kill(child, SIGKILL));
+	EXPECT_EQ(-SIGKILL, child_status(child));
+}
+
+TEST_F(asleep, sleepable_leave_when_killed)
+{
+	pid_t child;
+
+	if (mainline())
+		SKIP(return, "mainline waits for handlers when a program leaves");
+	ASSERT_EQ(0, attach_sleepable(self));
+	ASSERT_EQ(0, fall_asleep(self));
+	child = closer_start(self);
+	ASSERT_LE(0, child);
+	EXPECT_TRUE(wait_until(waits(child)));
+	ASSERT_EQ(0, kill(child, SIGKILL));
+	EXPECT_EQ(-SIGKILL, status_in_time(child));
+	EXPECT_EQ(0, runs_after_hit(self));
+	ASSERT_EQ(0, wake_sleeper(self));
+}
+
+TEST_F(asleep, sleepable_leave_at_exit)
+{
+	int told;
+	pid_t child;
+
+	if (mainline())
+		SKIP(return, "mainline waits for handlers when a program leaves");
+	ASSERT_EQ(0, attach_sleepable(self));
+	ASSERT_EQ(0, fall_asleep(self));
+	child = holder(&told);
+	ASSERT_LE(0, child);
+	close_range(FIRST, ~0U, 0);
+	close(told);
+	EXPECT_EQ(0, status_in_time(child));
+	EXPECT_EQ(0, runs_after_hit(self));
+	ASSERT_EQ(0, wake_sleeper(self));
+}
+
+/* The program that sleeps leaves itself, a perf event's or that of a link */
+
+static int attach_own(FIXTURE_DATA(asleep) * self, enum way way)
+{
+	int prog, fd = self->perf;
+
+	if (way == BY_MULTI) {
+		close(fd);
+		prog = reader_prog(&self->area, READS, BPF_TRACE_UPROBE_MULTI);
+		fd = multi_attach(user_func, 0, prog);
+		self->prog_id = prog_id(prog);
+		close(prog);
 	}
+	return fd < 0 ? fd : move_to_child(fd);
+}
+
+static void own_close_waits(struct __test_metadata *_metadata,
+			    FIXTURE_DATA(asleep) * self, enum way way)
+{
+	pid_t child;
+
+	ASSERT_LE(0, attach_own(self, way));
+	ASSERT_EQ(0, fall_asleep(self));
+	child = closer_start(self);
+	ASSERT_LE(0, child);
+	EXPECT_TRUE(wait_until(waits(child)));
+	EXPECT_EQ(0, area_get(&self->area, LEFT));
+	EXPECT_EQ(0, area_get(&self->area, READS));
+	ASSERT_EQ(0, wake_sleeper(self));
+	EXPECT_TRUE(wait_until(area_get(&self->area, LEFT)));
+	user_func(NULL);
+	EXPECT_EQ(1, area_get(&self->area, READS));
+	ASSERT_EQ(0, kill(child, SIGKILL));
+	EXPECT_EQ(-SIGKILL, child_status(child));
+}
+
+TEST_F(asleep, its_own_close_waits)
+{
+	own_close_waits(_metadata, self, BY_EVENT);
+}
+
+TEST_F(asleep, its_own_link_close_waits)
+{
+	own_close_waits(_metadata, self, BY_MULTI);
+}
+
+/* It has lost all owners when it wakes up, goes on, and is freed then */
+static void own_close_is_killed(struct __test_metadata *_metadata,
+				FIXTURE_DATA(asleep) * self, enum way way)
+{
+	pid_t child;
+
+	if (mainline())
+		SKIP(return, "mainline waits for handlers when a program leaves");
+	ASSERT_LE(0, attach_own(self, way));
+	ASSERT_EQ(0, fall_asleep(self));
+	child = closer_start(self);
+	ASSERT_LE(0, child);
+	EXPECT_TRUE(wait_until(waits(child)));
+	ASSERT_EQ(0, kill(child, SIGKILL));
+	EXPECT_EQ(-SIGKILL, status_in_time(child));
+	EXPECT_TRUE(prog_exists(self->prog_id));
+	ASSERT_EQ(0, wake_sleeper(self));
+	user_func(NULL);
+	EXPECT_EQ(1, area_get(&self->area, READS));
+	EXPECT_TRUE(wait_gone(!prog_exists(self->prog_id)));
+}
+
+TEST_F(asleep, its_own_close_is_killed)
+{
+	own_close_is_killed(_metadata, self, BY_EVENT);
+}
+
+TEST_F(asleep, its_own_link_close_is_killed)
+{
+	own_close_is_killed(_metadata, self, BY_MULTI);
+}
+
+/* The hit walks on from a link that has left to the next one, which has left, too */
+TEST_F(asleep, next_links_leave)
+{
+	int leaves, stays;
+	pid_t child;
+
+	if (mainline())
+		SKIP(return, "mainline waits for handlers when a program leaves");
+	/* The last one that comes is the first one that is run */
+	stays = multi_attach(user_func, 0, count_prog_as(&self->area, STAYS, 0,
+							 BPF_TRACE_UPROBE_MULTI));
+	leaves = multi_attach(user_func, 0, count_prog_as(&self->area, RUNS, 0,
+							  BPF_TRACE_UPROBE_MULTI));
+	ASSERT_LE(0, stays);
+	ASSERT_LE(0, leaves);
+	ASSERT_LE(0, attach_own(self, BY_MULTI));
+
+	ASSERT_EQ(0, fall_asleep(self));
+	child = closer_start(self);
+	ASSERT_LE(0, child);
+	EXPECT_TRUE(wait_until(waits(child)));
+	ASSERT_EQ(0, kill(child, SIGKILL));
+	EXPECT_EQ(-SIGKILL, status_in_time(child));
+	close(leaves);
+	EXPECT_EQ(0, area_get(&self->area, STAYS));
+	ASSERT_EQ(0, wake_sleeper(self));
+	EXPECT_EQ(0, area_get(&self->area, RUNS));
+	EXPECT_EQ(1, area_get(&self->area, STAYS));
 }
 
 /* The memory for what waits to be freed has a limit */
 TEST_F(asleep, what_is_left_is_bounded)
 {
+	static __u64 offsets[1000];
+	union bpf_attr attr = {
+		.link_create.attach_type = BPF_TRACE_UPROBE_MULTI,
+		.link_create.uprobe_multi.path = (unsigned long)SELF,
+		.link_create.uprobe_multi.offsets = (unsigned long)offsets,
+		.link_create.uprobe_multi.cnt = ARRAY_SIZE(offsets),
+	};
+	__u64 made, offset = file_offset(user_func1);
 	pid_t child;
-	__u64 made;
+	int i;
 
 	if (mainline())
 		SKIP(return, "mainline waits in each close()");
+	for (i = 0; i < ARRAY_SIZE(offsets); i++)
+		offsets[i] = offset;
+	attr.link_create.prog_fd = count_prog_as(&self->area, RUNS, 0, BPF_TRACE_UPROBE_MULTI);
 	ASSERT_EQ(0, fall_asleep(self));
-	child = link_without_end(&self->area);
+	child = link_without_end(&attr, &self->area, LINKS);
 	ASSERT_LE(0, child);
 	EXPECT_TRUE(wait_until(makes_none(child, &self->area, LINKS)));
 	ASSERT_EQ(0, kill(child, SIGKILL));
 	EXPECT_EQ(-SIGKILL, status_in_time(child));
 
-	child = link_without_end(&self->area);
+	child = link_without_end(&attr, &self->area, LINKS);
 	ASSERT_LE(0, child);
 	EXPECT_TRUE(wait_until(makes_none(child, &self->area, LINKS)));
 	made = area_get(&self->area, LINKS);
