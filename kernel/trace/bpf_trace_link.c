@@ -55,8 +55,9 @@ static struct perf_event *perf_link_event(const struct bpf_link *link)
  *   and releases the file before it returns to user space: a call on the perf event
  *   that goes on for a little longer than this one.
  *
- * If such a reference is counted, it is one like any other: the program is gone when
- * this returns, and the perf event, without it, when the reference is.
+ * If such a reference is counted, it is one like any other: the attachment has ended
+ * when this returns, see bpf_event_release(), and the perf event is gone, without it,
+ * when the reference is.
  */
 static void perf_link_release(struct bpf_link *link)
 {

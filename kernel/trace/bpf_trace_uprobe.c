@@ -16,11 +16,16 @@
 #include <linux/bpf_events.h>
 #include <linux/filter.h>
 #include <linux/preempt.h>
-#include <linux/rcupdate_trace.h>
 #include <linux/sched.h>
 #include <linux/trace_events.h>
 
 #include "bpf_trace.h"
+
+static u32 bpf_attachment_run_unless_released(const struct bpf_attachment *att,
+					      struct pt_regs *regs)
+{
+	return READ_ONCE(att->released) ? 1 : bpf_attachment_run(att, regs);
+}
 
 /**
  * bpf_attachment_hit_uprobe() - run a program on a uprobe
@@ -45,20 +50,18 @@ u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, u64 cookie,
 		},
 	};
 	struct bpf_run_ctx *outer;
-	u32 ret = 1;
+	u32 ret;
 
 	outer = bpf_set_run_ctx(&run.run_ctx);
 	if (att->sleepable) {
 		might_fault();
 		migrate_disable();
-		if (!READ_ONCE(att->released))
-			ret = bpf_attachment_run(att, regs);
+		ret = bpf_attachment_run_unless_released(att, regs);
 		migrate_enable();
 	} else {
 		guard(rcu)();
 		guard(preempt)();
-		if (!READ_ONCE(att->released))
-			ret = bpf_attachment_run(att, regs);
+		ret = bpf_attachment_run_unless_released(att, regs);
 	}
 	bpf_reset_run_ctx(outer);
 	return ret;

@@ -85,15 +85,10 @@ TEST_F(attach, runs_on_every_cpu)
 
 TEST_F(attach, runs_in_every_task)
 {
-	struct perf_event_attr attr;
 	pid_t child;
-	int fd;
 
 	/* The perf event is one of this task */
-	ASSERT_EQ(0, probe_attr(&self->probe, &attr));
-	fd = perf_open(&attr, getpid(), -1);
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, perf_set_bpf(fd, count_prog(&self->area, 0, 0)));
+	ASSERT_LE(0, attach_task(&self->probe, getpid(), count_prog(&self->area, 0, 0)));
 	hits(2);
 	EXPECT_EQ(2, area_get(&self->area, 0));
 

@@ -102,11 +102,14 @@ static int reader_start(struct reader *reader)
 	return wait_until(__atomic_load_n(&reader->reads, __ATOMIC_SEQ_CST)) ? 0 : -ETIME;
 }
 
-static void reader_stop(struct reader *reader)
+static int reader_stop(void *arg)
 {
+	struct reader *reader = arg;
+
 	__atomic_store_n(&reader->stop, true, __ATOMIC_SEQ_CST);
 	pthread_kill(reader->thread, SIGUSR1);
 	pthread_join(reader->thread, NULL);
+	return 0;
 }
 
 TEST_F(gone, is_bounded)
@@ -119,24 +122,9 @@ TEST_F(gone, is_bounded)
 		.link_create.kprobe_multi.addrs = (unsigned long)self->addrs,
 	};
 	struct reader reader;
-	pid_t child;
-	__u64 made;
 
 	ASSERT_EQ(0, reader_start(&reader));
-	child = link_without_end(&attr, &self->area, 0);
-	ASSERT_LE(0, child);
-	EXPECT_TRUE(wait_until(makes_none(child, &self->area, 0)));
-	ASSERT_EQ(0, kill(child, SIGKILL));
-	EXPECT_EQ(-SIGKILL, child_status(child));
-
-	child = link_without_end(&attr, &self->area, 0);
-	ASSERT_LE(0, child);
-	EXPECT_TRUE(wait_until(makes_none(child, &self->area, 0)));
-	made = area_get(&self->area, 0);
-	reader_stop(&reader);
-	EXPECT_TRUE(wait_until(area_get(&self->area, 0) > made));
-	ASSERT_EQ(0, kill(child, SIGKILL));
-	EXPECT_EQ(-SIGKILL, child_status(child));
+	EXPECT_EQ(0, links_are_bounded(&attr, &self->area, 0, reader_stop, &reader));
 }
 
 TEST_HARNESS_MAIN

@@ -174,17 +174,14 @@ TEST_F(lifetime, passed_through_a_socket)
 /* A perf event of a task outlives the task, and its program with it */
 TEST_F(lifetime, task_of_the_event_exits)
 {
-	struct perf_event_attr attr;
 	int pipe_fd, fd;
 	pid_t child;
 
 	close(self->fd);
 	child = holder(&pipe_fd);
 	ASSERT_LT(0, child);
-	ASSERT_EQ(0, probe_attr(&self->probe, &attr));
-	fd = perf_open(&attr, child, -1);
+	fd = attach_task(&self->probe, child, count_prog(&self->area, 0, 1));
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, perf_set_bpf(fd, count_prog(&self->area, 0, 1)));
 	EXPECT_TRUE(runs(&self->area));
 	close(pipe_fd);
 	EXPECT_EQ(0, child_status(child));

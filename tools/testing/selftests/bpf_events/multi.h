@@ -137,14 +137,33 @@ static inline pid_t link_without_end(union bpf_attr *attr, struct area *area,
 static inline bool makes_none(pid_t child, const struct area *area, unsigned int slot)
 {
 	__u64 made = area_get(area, slot);
-	int i;
 
-	for (i = 0; i < 20; i++) {
-		if (task_state(child) != 'D' || area_get(area, slot) != made)
-			return false;
-		sleep_ms(100);
-	}
-	return true;
+	return blocks(child, 2000) && area_get(area, slot) == made;
+}
+
+/*
+ * While a task is in the way, links that are closed leave memory behind: those who make
+ * more come to wait, and can be killed. @leave has the task go. Returns 0 or a line.
+ */
+static inline int links_are_bounded(union bpf_attr *attr, struct area *area, unsigned int slot,
+				    int (*leave)(void *arg), void *arg)
+{
+	pid_t child = link_without_end(attr, area, slot);
+	__u64 made;
+
+	if (child < 0 || !wait_until(makes_none(child, area, slot)))
+		return __LINE__;
+	if (kill_in_time(child) != -SIGKILL)
+		return __LINE__;
+	child = link_without_end(attr, area, slot);
+	if (child < 0 || !wait_until(makes_none(child, area, slot)))
+		return __LINE__;
+	made = area_get(area, slot);
+	if (leave(arg))
+		return __LINE__;
+	if (!wait_until(area_get(area, slot) > made))
+		return __LINE__;
+	return kill_in_time(child) == -SIGKILL ? 0 : __LINE__;
 }
 
 static inline __u64 link_missed(int link)

@@ -197,7 +197,7 @@ TEST_F(kinds, trace_events)
 			EXPECT_EQ(0, event_remove("event"));
 	}
 	ASSERT_EQ(0, uprobe_create(&probe, 0));
-	fd = uprobe_open_for(&probe, 0, false);
+	fd = probe_open_for(&probe, 0);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-EINVAL, perf_set_bpf(fd, self->prog));
 	user_hits(1);

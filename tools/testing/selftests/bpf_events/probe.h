@@ -158,12 +158,18 @@ static inline int probe_attr(const struct probe *p,
 	return 0;
 }
 
-static inline int probe_open(const struct probe *p)
+/* The perf event of one task; with -1, of all on CPU 0 */
+static inline int probe_open_for(const struct probe *p, pid_t pid)
 {
 	struct perf_event_attr attr;
 	int err = probe_attr(p, &attr);
 
-	return err ?: perf_open(&attr, -1, 0);
+	return err ?: perf_open(&attr, pid, pid == -1 ? 0 : -1);
+}
+
+static inline int probe_open(const struct probe *p)
+{
+	return probe_open_for(p, -1);
 }
 
 /* What a perf event without a read format has counted */
@@ -179,10 +185,10 @@ static inline int perf_set_bpf(int perf, int prog)
 	return neg_errno(ioctl(perf, PERF_EVENT_IOC_SET_BPF, prog));
 }
 
-/* Opens another perf event of the probe and gives it the program */
-static inline int attach(const struct probe *p, int prog)
+/* Opens another perf event of the probe, about one task, and gives it the program */
+static inline int attach_task(const struct probe *p, pid_t pid, int prog)
 {
-	int err, fd = probe_open(p);
+	int err, fd = probe_open_for(p, pid);
 
 	if (fd < 0)
 		return fd;
@@ -191,6 +197,11 @@ static inline int attach(const struct probe *p, int prog)
 		return fd;
 	close(fd);
 	return err;
+}
+
+static inline int attach(const struct probe *p, int prog)
+{
+	return attach_task(p, -1, prog);
 }
 
 /*

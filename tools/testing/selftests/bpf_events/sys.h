@@ -163,8 +163,24 @@ static inline int child_status(pid_t pid)
 	return waitpid(pid, &status, 0) == pid ? exit_code(status) : -errno;
 }
 
-/* A child that has our descriptors too: it waits for a byte, or for SIGKILL */
-static inline pid_t holder(int *pipe_fd)
+/* The same; -ETIME if it has not exited in all the time that there is */
+static inline int status_in_time(pid_t pid)
+{
+	int status;
+
+	return wait_until(waitpid(pid, &status, WNOHANG) == pid) ? exit_code(status) : -ETIME;
+}
+
+static inline int kill_in_time(pid_t pid)
+{
+	return neg_errno(kill(pid, SIGKILL)) ?: status_in_time(pid);
+}
+
+/*
+ * A child that has our descriptors too: it waits for a byte, or for the end of the pipe,
+ * then it calls @then, if there is that, and exits
+ */
+static inline pid_t holder_of(int *pipe_fd, void (*then)(void *arg), void *arg)
 {
 	int fds[2];
 	pid_t child;
@@ -176,11 +192,20 @@ static inline pid_t holder(int *pipe_fd)
 	if (!child) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(fds[1]);
-		_exit(read(fds[0], &c, 1) < 0);
+		if (read(fds[0], &c, 1) < 0)
+			_exit(1);
+		if (then)
+			then(arg);
+		_exit(0);
 	}
 	close(fds[0]);
 	*pipe_fd = fds[1];
 	return child;
+}
+
+static inline pid_t holder(int *pipe_fd)
+{
+	return holder_of(pipe_fd, NULL, NULL);
 }
 
 /* Files */
@@ -237,6 +262,17 @@ static inline char task_state(pid_t tid)
 static inline bool sleeps(pid_t tid)
 {
 	return task_state(tid) == 'S';
+}
+
+/* Does it wait in the kernel all this time, for something that no signal but SIGKILL ends? */
+static inline bool blocks(pid_t tid, int ms)
+{
+	for (; ms > 0; ms -= 20) {
+		if (task_state(tid) != 'D')
+			return false;
+		sleep_ms(20);
+	}
+	return true;
 }
 
 static inline bool read_u64(const char *path, __u64 *val)

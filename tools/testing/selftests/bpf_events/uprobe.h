@@ -88,16 +88,6 @@ static inline int uprobe_create(struct probe *p, unsigned int flags)
 				flags);
 }
 
-/* Opens a perf event of the probe that is about one process */
-static inline int uprobe_open_for(const struct probe *p, pid_t pid, bool inherit)
-{
-	struct perf_event_attr attr;
-	int err = probe_attr(p, &attr);
-
-	attr.inherit = inherit;
-	return err ?: perf_open(&attr, pid, -1);
-}
-
 static inline const char *uprobe_prepare(void)
 {
 	const char *missing = prepare();

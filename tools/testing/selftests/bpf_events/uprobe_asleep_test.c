@@ -84,8 +84,9 @@ static int fall_asleep(FIXTURE_DATA(asleep) * self)
 }
 
 /* Its program goes on, and counts this read */
-static int wake_sleeper(FIXTURE_DATA(asleep) * self)
+static int wake_sleeper(void *arg)
 {
+	FIXTURE_DATA(asleep) * self = arg;
 	struct uffdio_zeropage zero = {
 		.range = { .start = (unsigned long)self->page, .len = 4096 },
 	};
@@ -140,8 +141,10 @@ static const struct leaver {
 	{ BY_MULTI, 0 },
 	{ BY_MULTI, BPF_F_UPROBE_MULTI_RETURN },
 }, sleepable_leavers[] = {
+	/* A link releases its perf event late, wherever it is among those who leave */
 	{ BY_LINK, PROBE_PMU, true },
 	{ BY_EVENT, PROBE_PMU, true },
+	{ BY_LINK, PROBE_PMU, true },
 	{ BY_MULTI, 0, true },
 };
 
@@ -226,16 +229,6 @@ static bool goes(const struct leaver *leaver)
 	return !mainline() || leaver->way == BY_NOTHING;
 }
 
-/* Its exit code; -ETIME if it has not exited, and is still there */
-static int status_in_time(pid_t child)
-{
-	int status;
-
-	if (!wait_until(waitpid(child, &status, WNOHANG) == child))
-		return -ETIME;
-	return exit_code(status);
-}
-
 static int come_and_go_in_child(const struct leaver *leaver, struct area *area, bool same_place)
 {
 	pid_t child = fork();
@@ -285,8 +278,7 @@ TEST_F(asleep, others_are_killed)
 			pause();
 	}
 	ASSERT_EQ(1, read(ready[0], &c, 1));
-	ASSERT_EQ(0, kill(child, SIGKILL));
-	EXPECT_EQ(-SIGKILL, status_in_time(child));
+	EXPECT_EQ(-SIGKILL, kill_in_time(child));
 	ASSERT_EQ(0, wake_sleeper(self));
 }
 
@@ -324,15 +316,6 @@ TEST_F(asleep, events_of_tracefs_come_and_go)
 	ASSERT_EQ(0, wake_sleeper(self));
 }
 
-static int attach_for_self(const struct probe *probe, int prog)
-{
-	struct perf_event_attr attr;
-	int err = probe_attr(probe, &attr);
-	int fd = err ?: perf_open(&attr, getpid(), -1);
-
-	return fd < 0 ? fd : perf_set_bpf(fd, prog) ?: fd;
-}
-
 /* The event's programs after the one that sleeps: the hit runs those that are still there */
 TEST_F(asleep, next_programs_leave)
 {
@@ -342,7 +325,7 @@ TEST_F(asleep, next_programs_leave)
 		SKIP(return, "mainline waits for handlers when a program leaves");
 	by_event = attach(&self->probe, count_prog(&self->area, RUNS, 0));
 	by_link = attach_by(&self->probe, true, count_prog(&self->area, RUNS, 0));
-	by_task = attach_for_self(&self->probe, count_prog(&self->area, RUNS, 0));
+	by_task = attach_task(&self->probe, getpid(), count_prog(&self->area, RUNS, 0));
 	stays = attach(&self->probe, count_prog(&self->area, STAYS, 0));
 	ASSERT_LE(0, by_event);
 	ASSERT_LE(0, by_link);
@@ -379,7 +362,7 @@ static int move_to_child(int fd)
 	return err;
 }
 
-static void close_all_and_pause(struct area *area)
+static void close_all_and_pause(void *area)
 {
 	close_range(FIRST, ~0U, 0);
 	area_set(area, LEFT, 1);
@@ -387,39 +370,17 @@ static void close_all_and_pause(struct area *area)
 		pause();
 }
 
+/* The child is where it waits when this returns */
 static pid_t closer_start(FIXTURE_DATA(asleep) * self)
 {
-	int ready[2];
 	pid_t child;
-	char c;
+	int told;
 
 	area_set(&self->area, LEFT, 0);
-	if (pipe(ready))
-		return -errno;
-	child = fork();
-	if (child) {
-		close_range(FIRST, ~0U, 0);
-		close(ready[1]);
-		return child;
-	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	close(ready[1]);
-	if (read(ready[0], &c, 1))
-		_exit(1);
-	close_all_and_pause(&self->area);
-	return 0;
-}
-
-static bool waits(pid_t child)
-{
-	int i;
-
-	for (i = 0; i < 10; i++) {
-		if (task_state(child) != 'D')
-			return false;
-		sleep_ms(20);
-	}
-	return true;
+	child = holder_of(&told, close_all_and_pause, &self->area);
+	close_range(FIRST, ~0U, 0);
+	close(told);
+	return child < 0 || wait_until(blocks(child, 200)) ? child : -ETIME;
 }
 
 /* At the place where no task sleeps; each is hit once */
@@ -450,13 +411,11 @@ TEST_F(asleep, sleepable_leave_together)
 	ASSERT_EQ(0, fall_asleep(self));
 	child = closer_start(self);
 	ASSERT_LE(0, child);
-	EXPECT_TRUE(wait_until(waits(child)));
 	EXPECT_EQ(0, runs_after_hit(self));
 	EXPECT_EQ(0, area_get(&self->area, LEFT));
 	ASSERT_EQ(0, wake_sleeper(self));
 	EXPECT_TRUE(wait_until(area_get(&self->area, LEFT)));
-	ASSERT_EQ(0, kill(child, SIGKILL));
-	EXPECT_EQ(-SIGKILL, child_status(child));
+	EXPECT_EQ(-SIGKILL, kill_in_time(child));
 }
 
 TEST_F(asleep, sleepable_leave_when_killed)
@@ -469,9 +428,7 @@ TEST_F(asleep, sleepable_leave_when_killed)
 	ASSERT_EQ(0, fall_asleep(self));
 	child = closer_start(self);
 	ASSERT_LE(0, child);
-	EXPECT_TRUE(wait_until(waits(child)));
-	ASSERT_EQ(0, kill(child, SIGKILL));
-	EXPECT_EQ(-SIGKILL, status_in_time(child));
+	EXPECT_EQ(-SIGKILL, kill_in_time(child));
 	EXPECT_EQ(0, runs_after_hit(self));
 	ASSERT_EQ(0, wake_sleeper(self));
 }
@@ -519,15 +476,13 @@ static void own_close_waits(struct __test_metadata *_metadata,
 	ASSERT_EQ(0, fall_asleep(self));
 	child = closer_start(self);
 	ASSERT_LE(0, child);
-	EXPECT_TRUE(wait_until(waits(child)));
 	EXPECT_EQ(0, area_get(&self->area, LEFT));
 	EXPECT_EQ(0, area_get(&self->area, READS));
 	ASSERT_EQ(0, wake_sleeper(self));
 	EXPECT_TRUE(wait_until(area_get(&self->area, LEFT)));
 	user_func(NULL);
 	EXPECT_EQ(1, area_get(&self->area, READS));
-	ASSERT_EQ(0, kill(child, SIGKILL));
-	EXPECT_EQ(-SIGKILL, child_status(child));
+	EXPECT_EQ(-SIGKILL, kill_in_time(child));
 }
 
 TEST_F(asleep, its_own_close_waits)
@@ -552,9 +507,7 @@ static void own_close_is_killed(struct __test_metadata *_metadata,
 	ASSERT_EQ(0, fall_asleep(self));
 	child = closer_start(self);
 	ASSERT_LE(0, child);
-	EXPECT_TRUE(wait_until(waits(child)));
-	ASSERT_EQ(0, kill(child, SIGKILL));
-	EXPECT_EQ(-SIGKILL, status_in_time(child));
+	EXPECT_EQ(-SIGKILL, kill_in_time(child));
 	EXPECT_TRUE(prog_exists(self->prog_id));
 	ASSERT_EQ(0, wake_sleeper(self));
 	user_func(NULL);
@@ -592,9 +545,7 @@ TEST_F(asleep, next_links_leave)
 	ASSERT_EQ(0, fall_asleep(self));
 	child = closer_start(self);
 	ASSERT_LE(0, child);
-	EXPECT_TRUE(wait_until(waits(child)));
-	ASSERT_EQ(0, kill(child, SIGKILL));
-	EXPECT_EQ(-SIGKILL, status_in_time(child));
+	EXPECT_EQ(-SIGKILL, kill_in_time(child));
 	close(leaves);
 	EXPECT_EQ(0, area_get(&self->area, STAYS));
 	ASSERT_EQ(0, wake_sleeper(self));
@@ -612,8 +563,7 @@ TEST_F(asleep, what_is_left_is_bounded)
 		.link_create.uprobe_multi.offsets = (unsigned long)offsets,
 		.link_create.uprobe_multi.cnt = ARRAY_SIZE(offsets),
 	};
-	__u64 made, offset = file_offset(user_func1);
-	pid_t child;
+	__u64 offset = file_offset(user_func1);
 	int i;
 
 	if (mainline())
@@ -622,20 +572,7 @@ TEST_F(asleep, what_is_left_is_bounded)
 		offsets[i] = offset;
 	attr.link_create.prog_fd = count_prog_as(&self->area, RUNS, 0, BPF_TRACE_UPROBE_MULTI);
 	ASSERT_EQ(0, fall_asleep(self));
-	child = link_without_end(&attr, &self->area, LINKS);
-	ASSERT_LE(0, child);
-	EXPECT_TRUE(wait_until(makes_none(child, &self->area, LINKS)));
-	ASSERT_EQ(0, kill(child, SIGKILL));
-	EXPECT_EQ(-SIGKILL, status_in_time(child));
-
-	child = link_without_end(&attr, &self->area, LINKS);
-	ASSERT_LE(0, child);
-	EXPECT_TRUE(wait_until(makes_none(child, &self->area, LINKS)));
-	made = area_get(&self->area, LINKS);
-	ASSERT_EQ(0, wake_sleeper(self));
-	EXPECT_TRUE(wait_until(area_get(&self->area, LINKS) > made));
-	ASSERT_EQ(0, kill(child, SIGKILL));
-	EXPECT_EQ(-SIGKILL, status_in_time(child));
+	EXPECT_EQ(0, links_are_bounded(&attr, &self->area, LINKS, wake_sleeper, self));
 }
 
 TEST_HARNESS_MAIN

@@ -3,6 +3,8 @@
  * A program on a uprobe, the breakpoint in the user's code and the reference
  * counter go with the descriptor
  */
+#include <pthread.h>
+
 #include "common.h"
 #include "hitter.h"
 #include "link.h"
@@ -217,7 +219,7 @@ FIXTURE_SETUP(joined)
 	ASSERT_EQ(0, uprobe_create(&self->probe, 0));
 	child = holder(&self->pipe_fd);
 	ASSERT_LT(0, child);
-	ASSERT_LE(0, uprobe_open_for(&self->probe, child, false));
+	ASSERT_LE(0, probe_open_for(&self->probe, child));
 	ASSERT_EQ(0, write_file(TRACEFS "/uprobe_events", O_APPEND,
 				"p:" GROUP "/event " SELF ":0x%lx", file_offset(user_body)));
 }
@@ -232,15 +234,214 @@ TEST_F(joined, is_left_alone)
 	int i, fd, prog = count_prog(&self->area, 0, 1);
 
 	for (i = 1; i <= 3; i++) {
-		fd = uprobe_open_for(&self->probe, getpid(), false);
+		fd = attach_task(&self->probe, getpid(), prog);
 		ASSERT_LE(0, fd);
-		ASSERT_EQ(0, perf_set_bpf(fd, prog));
 		user_hits(2);
 		EXPECT_EQ(2 * i, area_get(&self->area, 0));
 		close(fd);
 		user_hits(2);
 		EXPECT_EQ(2 * i, area_get(&self->area, 0));
 	}
+}
+
+/*
+ * A hit that goes on while its probe goes, and the next one comes to the same place. A
+ * program on a function of the kernel holds the hit up there.
+ */
+
+/* Slots of such a program */
+enum { IS_HELD, LET_GO, HAS_GONE, HOLD_SLOTS };
+
+FIXTURE(handover) {
+	struct area area;
+	pthread_t thread;
+	pid_t tid;	/* of that: whose hits are held up */
+	int told;	/* what it waits for: 1: hit once, 2: twice more */
+};
+
+/* Goes round until it is told not to, for a second or so at most */
+static int hold_prog(struct area *area, unsigned int slot, pid_t tid)
+{
+	struct bpf_insn insns[] = {
+		BPF_EMIT_CALL(BPF_FUNC_get_current_pid_tgid),
+		BPF_MOV32_REG(BPF_REG_0, BPF_REG_0),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, tid, 7),
+		AREA(BPF_REG_6, area, slot),
+		BPF_ST_MEM(BPF_DW, BPF_REG_6, 8 * IS_HELD, 1),
+		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 2, 0),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_6, 8 * LET_GO),
+		BPF_JMP_IMM(BPF_JEQ, BPF_REG_1, 0, -3),
+		BPF_ST_MEM(BPF_DW, BPF_REG_6, 8 * HAS_GONE, 1),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load(insns, ARRAY_SIZE(insns));
+}
+
+static int hold_at(FIXTURE_DATA(handover) * self, unsigned int slot, const char *func)
+{
+	struct probe probe;
+	int i;
+
+	for (i = 0; i < HOLD_SLOTS; i++)
+		area_set(&self->area, slot + i, 0);
+	probe_create_at(&probe, "hold", func, 0, PROBE_PMU);
+	return attach(&probe, hold_prog(&self->area, slot, self->tid));
+}
+
+static void user_step(void)
+{
+#ifdef __x86_64__
+	/* No kernel emulates this one */
+	asm volatile("user_step_insn: lea 8(%%rsp), %%rax" ::: "rax");
+#else
+	asm volatile("user_step_insn: nop");
+#endif
+}
+
+extern const char user_step_insn[];
+
+static void *hit_when_told(void *arg)
+{
+	FIXTURE_DATA(handover) * self = arg;
+
+	pin(1);
+	__atomic_store_n(&self->tid, syscall(__NR_gettid), __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&self->told, __ATOMIC_SEQ_CST) < 1)
+		sched_yield();
+	user_step();
+	while (__atomic_load_n(&self->told, __ATOMIC_SEQ_CST) < 2)
+		sched_yield();
+	user_step();
+	user_step();
+	return NULL;
+}
+
+static int hitter_create(FIXTURE_DATA(handover) * self)
+{
+	self->tid = 0;
+	self->told = 0;
+	if (pthread_create(&self->thread, NULL, hit_when_told, self))
+		return -ENOMEM;
+	return wait_until(__atomic_load_n(&self->tid, __ATOMIC_SEQ_CST)) ? 0 : -ETIME;
+}
+
+static void tell(FIXTURE_DATA(handover) * self, int what)
+{
+	__atomic_store_n(&self->told, what, __ATOMIC_SEQ_CST);
+}
+
+FIXTURE_SETUP(handover)
+{
+	const char *missing = uprobe_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "CONFIG_SMP, and two CPUs");
+	if (!ksym("_raw_read_lock") || !ksym("_raw_write_lock"))
+		SKIP(return, "locks that are functions");
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, area_create(&self->area));
+}
+
+FIXTURE_TEARDOWN_PARENT(handover)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/*
+ * When the hit looks at the tasks of the perf event, that is gone. It leaves the breakpoint
+ * alone, which is that of the next one. Returns this, or -EAGAIN if the hit was over early.
+ */
+static int hand_over_hit(FIXTURE_DATA(handover) * self, const struct probe *probe)
+{
+	int hold, first, next;
+
+	if (hitter_create(self))
+		return -EBADMSG;
+	first = probe_open_for(probe, self->tid);
+	hold = hold_at(self, 0, "_raw_read_lock");
+	tell(self, 2);
+	if (first < 0 || hold < 0 || !spin_until(area_get(&self->area, IS_HELD)))
+		return -EBADMSG;
+	close(first);
+	next = probe_open(probe);
+	if (area_get(&self->area, HAS_GONE)) {
+		close(next);
+		next = -EAGAIN;
+	}
+	area_set(&self->area, LET_GO, 1);
+	pthread_join(self->thread, NULL);
+	close(hold);
+	return next;
+}
+
+TEST_F(handover, the_hit_leaves_the_next_breakpoint)
+{
+	struct probe probe;
+	int next;
+
+	ASSERT_EQ(0, uprobe_create_at(&probe, "event", SELF, file_offset(user_step_insn), 0,
+				      PROBE_PMU));
+	ASSERT_TRUE(wait_until((next = hand_over_hit(self, &probe)) != -EAGAIN));
+	ASSERT_LE(0, next);
+	user_step();
+	user_step();
+	EXPECT_EQ(2, event_count(next));
+}
+
+/*
+ * While the instruction of the second hit is stepped over, the probe goes, but for the
+ * reference of the hit. While that is dropped, the next probe comes, to which the third
+ * hit goes.
+ */
+static int hand_over_reference(FIXTURE_DATA(handover) * self, const struct probe *probe)
+{
+	int holds[2], first, next, drop = HOLD_SLOTS;
+
+	if (hitter_create(self))
+		return -EBADMSG;
+	first = probe_open_for(probe, self->tid);
+	tell(self, 1);
+	if (first < 0 || !wait_until(event_count(first) == 1))
+		return -EBADMSG;
+	holds[0] = hold_at(self, 0, "arch_uprobe_pre_xol");
+	holds[1] = hold_at(self, drop, "_raw_write_lock");
+	tell(self, 2);
+	if (holds[0] < 0 || holds[1] < 0 || !spin_until(area_get(&self->area, IS_HELD)))
+		return -EBADMSG;
+	close(first);
+	next = area_get(&self->area, HAS_GONE) ? -EAGAIN : 0;
+	area_set(&self->area, LET_GO, 1);
+	if (!spin_until(area_get(&self->area, drop + IS_HELD)))
+		return -EBADMSG;
+	if (!next)
+		next = probe_open_for(probe, self->tid);
+	if (next >= 0 && area_get(&self->area, drop + HAS_GONE)) {
+		close(next);
+		next = -EAGAIN;
+	}
+	area_set(&self->area, drop + LET_GO, 1);
+	pthread_join(self->thread, NULL);
+	close(holds[0]);
+	close(holds[1]);
+	return next;
+}
+
+TEST_F(handover, the_next_hit_finds_the_next_probe)
+{
+	struct probe probe;
+	int next;
+
+	if (!ksym("arch_uprobe_pre_xol"))
+		SKIP(return, "uprobes that step over instructions");
+	ASSERT_EQ(0, uprobe_create_at(&probe, "event", SELF, file_offset(user_step_insn), 0,
+				      PROBE_PMU));
+	ASSERT_TRUE(wait_until((next = hand_over_reference(self, &probe)) != -EAGAIN));
+	ASSERT_LE(0, next);
+	EXPECT_EQ(1, event_count(next));
 }
 
 /*
@@ -364,9 +565,8 @@ TEST_F(ref_ctr, is_that_of_the_process)
 
 	/* A perf event about somebody else */
 	ASSERT_LT(0, child);
-	fd = uprobe_open_for(&self->probe, child, false);
+	fd = attach_task(&self->probe, child, count_prog(&self->area, 0, 0));
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, perf_set_bpf(fd, count_prog(&self->area, 0, 0)));
 	EXPECT_EQ(0, counter());
 	user_hits(2);
 	EXPECT_EQ(0, area_get(&self->area, 0));

@@ -59,9 +59,12 @@ FIXTURE_TEARDOWN_PARENT(scope)
 static int attach_for(const struct probe *p, bool link, struct area *area,
 		      unsigned int slot, pid_t pid, bool inherit)
 {
-	int fd = uprobe_open_for(p, pid, inherit), err;
+	struct perf_event_attr attr = {};
+	int fd, err = probe_attr(p, &attr);
 	int prog = count_prog(area, slot, 0);
 
+	attr.inherit = inherit;
+	fd = err ?: perf_open(&attr, pid, -1);
 	if (fd < 0)
 		return fd;
 	err = link ? perf_link(fd, prog) : perf_set_bpf(fd, prog);
