@@ -5,9 +5,8 @@
  * and the cgroup says of whom there are records.  The memory of links is charged
  * to the cgroup of the task that makes them.
  */
-#include <sys/stat.h>
-
 #include "common.h"
+#include "cgroup.h"
 #include "link.h"
 #include "ring.h"
 #include "uprobe.h"
@@ -297,7 +296,7 @@ TEST_F(cgroup, moves_while_it_hits)
 }
 
 FIXTURE(charge) {
-	char root[64], dir[96], charged[128], subtree[128];
+	struct memcg memcg;
 	union bpf_attr attr;
 };
 
@@ -312,7 +311,8 @@ FIXTURE_VARIANT_ADD(charge, uprobe_multi) { .uprobes = true, .sites = 8192, .siz
 
 FIXTURE_SETUP(charge)
 {
-	const char *missing = variant->uprobes ? uprobe_prepare() : multi_prepare();
+	const char *missing = (variant->uprobes ? uprobe_prepare() : multi_prepare()) ?:
+			      memcg_create(&self->memcg);
 	union bpf_attr *attr = &self->attr;
 	enum bpf_attach_type attach;
 	struct umulti user;
@@ -347,47 +347,33 @@ FIXTURE_SETUP(charge)
 	for (i = 1; i < variant->sites; i++)
 		where[i] = where[0];
 
-	snprintf(self->root, sizeof(self->root), "/tmp/bpf_events.XXXXXX");
-	ASSERT_NE(NULL, mkdtemp(self->root));
-	ASSERT_EQ(0, mount("cgroup2", self->root, "cgroup2", 0, NULL));
-	snprintf(self->dir, sizeof(self->dir), "%s/bpf_events", self->root);
-	snprintf(self->charged, sizeof(self->charged), "%s/memory.current", self->dir);
-	snprintf(self->subtree, sizeof(self->subtree), "%s/cgroup.subtree_control", self->root);
-	ASSERT_EQ(0, mkdir(self->dir, 0755));
-	if (write_file(self->subtree, 0, "+memory"))
-		SKIP(return, "CONFIG_MEMCG");
-	ASSERT_EQ(0, enter(self->dir));
+	ASSERT_EQ(0, memcg_write(&self->memcg, "cgroup.procs", "0"));
 }
 
 FIXTURE_TEARDOWN_PARENT(charge)
 {
-	write_file(self->subtree, 0, "-memory");
-	EXPECT_EQ(0, rmdir(self->dir));
-	EXPECT_EQ(0, umount(self->root));
-	EXPECT_EQ(0, rmdir(self->root));
+	EXPECT_EQ(0, memcg_remove(&self->memcg));
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-static __u64 charged(const char *path)
+static __u64 charged(const struct memcg *memcg)
 {
-	__u64 bytes;
-
-	return read_u64(path, &bytes) ? bytes : 0;
+	return memcg_read(memcg, "memory.current");
 }
 
 /* Half of it, since each CPU may have charged some 256 KiB in advance */
 TEST_F(charge, goes_with_the_link)
 {
-	__u64 before = charged(self->charged), half = variant->sites * variant->size / 2, with;
+	__u64 before = charged(&self->memcg), half = variant->sites * variant->size / 2, with;
 	int link;
 
 	ASSERT_LT(0, before);
 	link = sys_bpf(BPF_LINK_CREATE, &self->attr);
 	ASSERT_LE(0, link);
-	with = charged(self->charged);
+	with = charged(&self->memcg);
 	EXPECT_LE(before + half, with);
 	close(link);
-	EXPECT_TRUE(wait_gone(charged(self->charged) + half <= with));
+	EXPECT_TRUE(wait_gone(charged(&self->memcg) + half <= with));
 }
 
 TEST_HARNESS_MAIN

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A uprobe leaves also where its page has been truncated, its reference counter is wrong,
+ * or its process cannot get memory. One that does not would keep the instruction that was
+ * there, for whatever is probed in that place later.
+ */
+#include <sys/mman.h>
+
+#include "common.h"
+#include "cgroup.h"
+#include "umulti.h"
+
+#define CODE_SIZE	64
+#define PAGE		4096
+
+FIXTURE(leak) {
+	struct area area;
+	char path[32];
+	int file;
+};
+
+FIXTURE_VARIANT(leak) {
+	unsigned int flags;	/* of the probe, or of the multi link */
+	bool link;
+	bool multi;
+};
+
+FIXTURE_VARIANT_ADD(leak, uprobe_event) {
+	.flags = 0,
+};
+
+FIXTURE_VARIANT_ADD(leak, uprobe_pmu) {
+	.flags = PROBE_PMU,
+};
+
+FIXTURE_VARIANT_ADD(leak, uprobe_pmu_link) {
+	.flags = PROBE_PMU, .link = true,
+};
+
+FIXTURE_VARIANT_ADD(leak, uprobe_multi) {
+	.flags = 0, .multi = true,
+};
+
+FIXTURE_SETUP(leak)
+{
+	const char *missing = uprobe_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, user_probes());
+	ASSERT_EQ(0, area_create(&self->area));
+	self->file = memfd_create("library", 0);
+	ASSERT_LE(0, self->file);
+	snprintf(self->path, sizeof(self->path), "/proc/self/fd/%d", self->file);
+}
+
+FIXTURE_TEARDOWN_PARENT(leak)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* To the code at @offset of a file, with a reference counter in the same file or 0 */
+static int leak_attach(FIXTURE_DATA(leak) * self, const FIXTURE_VARIANT(leak) * variant,
+		       const char *path, unsigned long offset, unsigned long ref_ctr)
+{
+	static int next_event;
+	struct umulti multi;
+	struct probe probe;
+	char event[16];
+	int err;
+
+	if (variant->multi) {
+		umulti_init(&multi, variant->flags);
+		multi.path = path;
+		multi.cnt = 1;
+		multi.offsets[0] = offset;
+		multi.ref_ctr_offsets[0] = ref_ctr;
+		return umulti_link(&multi, count_prog_as(&self->area, 0, 0,
+							 BPF_TRACE_UPROBE_MULTI));
+	}
+	snprintf(event, sizeof(event), "event%d", next_event++);
+	err = uprobe_create_at(&probe, event, path, offset, ref_ctr, variant->flags);
+	return err ?: attach_by(&probe, variant->link, count_prog(&self->area, 0, 0));
+}
+
+/* Two versions of a function, and the instruction in which they differ */
+static int version1(void)
+{
+	asm volatile("in_version1:");
+	return 1;
+}
+
+static int version2(void)
+{
+	asm volatile("in_version2:");
+	return 2;
+}
+
+extern const char in_version1[];
+
+/* Two pages: code that does as @func, and zeroes */
+static int install(int file, int (*func)(void))
+{
+	if (ftruncate(file, 0) || ftruncate(file, 2 * PAGE))
+		return -errno;
+	return pwrite(file, (void *)func, CODE_SIZE, 0) == CODE_SIZE ? 0 : -EIO;
+}
+
+TEST_F(leak, file_is_replaced)
+{
+	unsigned long place = in_version1 - (const char *)version1;
+	int (*code)(void);
+	int i, fd;
+
+	code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, self->file, 0);
+	ASSERT_NE(MAP_FAILED, code);
+	for (i = 1; i <= 4; i++) {
+		ASSERT_EQ(0, install(self->file, i % 2 ? version1 : version2));
+		EXPECT_EQ(i % 2 ? 1 : 2, code());
+		fd = leak_attach(self, variant, self->path, place, 0);
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(i % 2 ? 1 : 2, code());
+		EXPECT_EQ(i, area_get(&self->area, 0));
+		ASSERT_EQ(0, ftruncate(self->file, 0));
+		close(fd);
+	}
+}
+
+/* That of the counter, which the code does not need */
+TEST_F(leak, page_of_the_counter_is_gone)
+{
+	unsigned char *code, before;
+	__u16 *counter;
+	int i, fd;
+
+	ASSERT_EQ(0, install(self->file, version1));
+	code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, self->file, 0);
+	counter = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, self->file, PAGE);
+	ASSERT_NE(MAP_FAILED, code);
+	ASSERT_NE(MAP_FAILED, counter);
+	before = *code;
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, ftruncate(self->file, 2 * PAGE));
+		EXPECT_EQ(0, counter[1]);
+		fd = leak_attach(self, variant, self->path, 0, PAGE + sizeof(*counter));
+		ASSERT_LE(0, fd);
+		EXPECT_NE(before, *code);
+		EXPECT_EQ(1, counter[1]);
+		ASSERT_EQ(0, ftruncate(self->file, PAGE));
+		close(fd);
+		EXPECT_EQ(before, *code);
+	}
+}
+
+/* As after a process has set its data to what they were at first */
+TEST_F(leak, counter_is_zero)
+{
+	int i, fd;
+
+	for (i = 0; i < 2; i++) {
+		fd = leak_attach(self, variant, SELF, file_offset(user_func1),
+				 file_offset(&ref_ctrs[0]));
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(2, user_probes());
+		__atomic_store_n(&ref_ctrs[0], 0, __ATOMIC_SEQ_CST);
+		close(fd);
+		EXPECT_EQ(0, user_probes());
+	}
+}
+
+/* A process that cannot get any more memory */
+
+FIXTURE(no_memory) {
+	struct memcg memcg;
+	struct area area;
+};
+
+FIXTURE_SETUP(no_memory)
+{
+	const char *missing = uprobe_prepare() ?: memcg_create(&self->memcg);
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, user_probes());
+	ASSERT_EQ(0, area_create(&self->area));
+}
+
+FIXTURE_TEARDOWN_PARENT(no_memory)
+{
+	EXPECT_EQ(0, memcg_remove(&self->memcg));
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* Of three functions, two neighbours are in one page */
+static unsigned int first_of_a_page(void)
+{
+	return (unsigned long)user_funcs[0] / PAGE != (unsigned long)user_funcs[1] / PAGE;
+}
+
+/* What it has now is its limit: memory.high makes CPUs give back what they have reserved */
+static int memcg_limit(const struct memcg *memcg)
+{
+	return memcg_write(memcg, "memory.high", "0") ?:
+	       memcg_write(memcg, "memory.max", "%llu", memcg_read(memcg, "memory.current")) ?:
+	       memcg_write(memcg, "memory.high", "max");
+}
+
+static void say_probes(void *arg)
+{
+	_exit(user_probes());
+}
+
+static void no_memory_close(struct __test_metadata *_metadata, FIXTURE_DATA(no_memory) * self,
+			    bool can_be_killed)
+{
+	unsigned int i, first = first_of_a_page();
+	struct probe probe;
+	int told, fds[2];
+	char path[64];
+	pid_t child;
+
+	/* Its memory is not ours: it gets its pages in the cgroup */
+	child = holder_of(&told, say_probes, NULL);
+	ASSERT_LT(0, child);
+	ASSERT_EQ(0, memcg_write(&self->memcg, "cgroup.procs", "%d", child));
+	ASSERT_TRUE(wait_until(sleeps(child)));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, uprobe_create_at(&probe, "", SELF,
+					      file_offset(user_funcs[first + i]), 0, PROBE_PMU));
+		fds[i] = attach_by(&probe, false, count_prog(&self->area, i, 0));
+		ASSERT_LE(0, fds[i]);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", child);
+	ASSERT_EQ(0, write_file(path, 0, can_be_killed ? "0" : "-1000"));
+	ASSERT_EQ(0, memcg_limit(&self->memcg));
+	/* The page stays another one than that in the file, for the second probe */
+	close(fds[0]);
+	ASSERT_EQ(0, memcg_write(&self->memcg, "memory.max", "max"));
+	call_user(first, 1);
+	call_user(first + 1, 1);
+	EXPECT_EQ(0, area_get(&self->area, 0));
+	EXPECT_EQ(1, area_get(&self->area, 1));
+	EXPECT_EQ(1, write(told, "", 1));
+	EXPECT_EQ(1, child_status(child));
+	close(fds[1]);
+}
+
+TEST_F(no_memory, nothing_to_kill)
+{
+	no_memory_close(_metadata, self, false);
+}
+
+TEST_F(no_memory, nothing_is_killed)
+{
+	no_memory_close(_metadata, self, true);
+}
+
+TEST_HARNESS_MAIN
