@@ -106,6 +106,30 @@ static inline int umulti_link(const struct umulti *m, int prog)
 	return sys_bpf(BPF_LINK_CREATE, &attr);
 }
 
+/* The ways to attach to user code */
+struct user_way {
+	unsigned int flags;	/* of the probe */
+	bool link;
+	bool multi;		/* to all that there is in struct umulti, not the first only */
+};
+
+/* Counts hits in slot 0; returns the descriptor with which it goes */
+static inline int umulti_attach(const struct umulti *m, const struct user_way *way,
+				struct area *area)
+{
+	static int next_event;
+	struct probe probe;
+	char event[16];
+	int err;
+
+	if (way->multi)
+		return umulti_link(m, count_prog_as(area, 0, 0, BPF_TRACE_UPROBE_MULTI));
+	snprintf(event, sizeof(event), "event%d", next_event++);
+	err = uprobe_create_at(&probe, event, m->path, m->offsets[0], m->ref_ctr_offsets[0],
+			       way->flags);
+	return err ?: attach_by(&probe, way->link, count_prog(area, 0, 0));
+}
+
 /* How many breakpoints there are, and what the counters say, all together */
 static inline unsigned int user_probes(void)
 {

@@ -16,29 +16,25 @@ FIXTURE(killed) {
 };
 
 FIXTURE_VARIANT(killed) {
-	unsigned int flags;	/* of the probe, or of the multi link */
-	bool link;
-	bool multi;
+	struct user_way way;
 };
 
-FIXTURE_VARIANT_ADD(killed, uprobe_event) {
-	.flags = 0,
-};
+FIXTURE_VARIANT_ADD(killed, uprobe_event) {};
 
 FIXTURE_VARIANT_ADD(killed, uprobe_pmu) {
-	.flags = PROBE_PMU,
+	.way.flags = PROBE_PMU,
 };
 
 FIXTURE_VARIANT_ADD(killed, uretprobe_pmu) {
-	.flags = PROBE_PMU | PROBE_RETURN,
+	.way.flags = PROBE_PMU | PROBE_RETURN,
 };
 
 FIXTURE_VARIANT_ADD(killed, uprobe_pmu_link) {
-	.flags = PROBE_PMU, .link = true,
+	.way = { .flags = PROBE_PMU, .link = true },
 };
 
 FIXTURE_VARIANT_ADD(killed, uprobe_multi) {
-	.flags = 0, .multi = true,
+	.way.multi = true,
 };
 
 FIXTURE_SETUP(killed)
@@ -54,30 +50,6 @@ FIXTURE_SETUP(killed)
 FIXTURE_TEARDOWN_PARENT(killed)
 {
 	EXPECT_STREQ("nothing", leftovers());
-}
-
-static int next_event;
-
-/* To a function, with a reference counter or without */
-static int killed_attach(FIXTURE_DATA(killed) * self, const FIXTURE_VARIANT(killed) * variant,
-			 bool counted)
-{
-	struct umulti multi;
-	struct probe probe;
-	char event[16];
-	int err;
-
-	if (variant->multi) {
-		umulti_init(&multi, variant->flags);
-		if (counted)
-			umulti_count_refs(&multi);
-		return umulti_link(&multi, count_prog_as(&self->area, 0, 0,
-							 BPF_TRACE_UPROBE_MULTI));
-	}
-	snprintf(event, sizeof(event), "event%d", next_event++);
-	err = uprobe_create_at(&probe, event, SELF, file_offset(user_func1),
-			       counted ? file_offset(&ref_ctrs[0]) : 0, variant->flags);
-	return err ?: attach_by(&probe, variant->link, count_prog(&self->area, 0, 0));
 }
 
 /*
@@ -113,12 +85,16 @@ static int closed_killed(int fd)
 static void close_is_killed(struct __test_metadata *_metadata, FIXTURE_DATA(killed) * self,
 			    const FIXTURE_VARIANT(killed) * variant, bool counted)
 {
-	unsigned int i, probes = (variant->multi ? USER_FUNCS : 1) * (counted ? 2 : 1);
+	unsigned int i, probes = (variant->way.multi ? USER_FUNCS : 1) * (counted ? 2 : 1);
+	struct umulti multi;
 	int fd;
 
+	umulti_init(&multi, 0);
+	if (counted)
+		umulti_count_refs(&multi);
 	for (i = 0; i < 3; i++) {
 		area_set(&self->area, 0, 0);
-		fd = killed_attach(self, variant, counted);
+		fd = umulti_attach(&multi, &variant->way, &self->area);
 		ASSERT_LE(0, fd);
 		call_user(0, 2);
 		EXPECT_EQ(2, area_get(&self->area, 0));

@@ -20,25 +20,21 @@ FIXTURE(leak) {
 };
 
 FIXTURE_VARIANT(leak) {
-	unsigned int flags;	/* of the probe, or of the multi link */
-	bool link;
-	bool multi;
+	struct user_way way;
 };
 
-FIXTURE_VARIANT_ADD(leak, uprobe_event) {
-	.flags = 0,
-};
+FIXTURE_VARIANT_ADD(leak, uprobe_event) {};
 
 FIXTURE_VARIANT_ADD(leak, uprobe_pmu) {
-	.flags = PROBE_PMU,
+	.way.flags = PROBE_PMU,
 };
 
 FIXTURE_VARIANT_ADD(leak, uprobe_pmu_link) {
-	.flags = PROBE_PMU, .link = true,
+	.way = { .flags = PROBE_PMU, .link = true },
 };
 
 FIXTURE_VARIANT_ADD(leak, uprobe_multi) {
-	.flags = 0, .multi = true,
+	.way.multi = true,
 };
 
 FIXTURE_SETUP(leak)
@@ -63,24 +59,14 @@ FIXTURE_TEARDOWN_PARENT(leak)
 static int leak_attach(FIXTURE_DATA(leak) * self, const FIXTURE_VARIANT(leak) * variant,
 		       const char *path, unsigned long offset, unsigned long ref_ctr)
 {
-	static int next_event;
-	struct umulti multi;
-	struct probe probe;
-	char event[16];
-	int err;
+	struct umulti multi = {
+		.path = path,
+		.cnt = 1,
+		.offsets = { offset },
+		.ref_ctr_offsets = { ref_ctr },
+	};
 
-	if (variant->multi) {
-		umulti_init(&multi, variant->flags);
-		multi.path = path;
-		multi.cnt = 1;
-		multi.offsets[0] = offset;
-		multi.ref_ctr_offsets[0] = ref_ctr;
-		return umulti_link(&multi, count_prog_as(&self->area, 0, 0,
-							 BPF_TRACE_UPROBE_MULTI));
-	}
-	snprintf(event, sizeof(event), "event%d", next_event++);
-	err = uprobe_create_at(&probe, event, path, offset, ref_ctr, variant->flags);
-	return err ?: attach_by(&probe, variant->link, count_prog(&self->area, 0, 0));
+	return umulti_attach(&multi, &variant->way, &self->area);
 }
 
 /* Two versions of a function, and the instruction in which they differ */
