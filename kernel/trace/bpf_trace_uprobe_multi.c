@@ -123,6 +123,7 @@ enum uprobe_multi_error {
 	UPROBE_MULTI_BAD_OFFSET,
 	UPROBE_MULTI_BAD_SITE,
 	UPROBE_MULTI_BAD_INSN,
+	UPROBE_MULTI_CHANGED,
 };
 
 static struct tracing_refusal uprobe_multi_errors[] = {
@@ -134,6 +135,8 @@ static struct tracing_refusal uprobe_multi_errors[] = {
 		"Outside the file, misaligned, or with another reference counter already" },
 	[UPROBE_MULTI_BAD_INSN] = { -ENOTSUPP,
 		"There is no instruction here that can be probed" },
+	[UPROBE_MULTI_CHANGED] = { -ESTALE,
+		"The file has changed here since somebody probed it, who has to end that first" },
 };
 
 #define UPROBE_MULTI_CMD "LINK_CREATE uprobe_multi "
@@ -261,6 +264,8 @@ static int uprobe_multi_register(struct bpf_uprobe_multi_link *link)
 				uprobe_multi_refuse_site(site, UPROBE_MULTI_BAD_SITE);
 			else if (err == -ENOTSUPP || err == -ENOEXEC)
 				uprobe_multi_refuse_site(site, UPROBE_MULTI_BAD_INSN);
+			else if (err == -ESTALE)
+				uprobe_multi_refuse_site(site, UPROBE_MULTI_CHANGED);
 			return err;
 		}
 		site->uprobe = uprobe;

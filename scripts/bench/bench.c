@@ -177,7 +177,8 @@ static __u8 kernel_byte(__u64 addr)
 
 /* ---- hooks: what has a program run in each call */
 
-enum way { WAY_PERF, WAY_LINK, WAY_MULTI, WAY_FENTRY, WAY_RAW_TP, WAY_FILTER, WAY_STRING };
+enum way { WAY_PERF, WAY_LINK, WAY_MULTI, WAY_UMULTI, WAY_FENTRY, WAY_RAW_TP, WAY_FILTER,
+	   WAY_STRING };
 
 struct hook {
 	struct probe probe;
@@ -188,9 +189,14 @@ struct hook {
 	const char *filter;	/* of WAY_STRING */
 };
 
-/* A function that is cheap to probe: its first instruction need not be stepped over. */
+/* Functions that are cheap to probe: their first instruction need not be stepped over. */
 asm(".text; .type bench_user, @function; bench_user: nop; ret; .size bench_user, . - bench_user");
+asm(".text; .type bench_next, @function; bench_next: nop; ret; .size bench_next, . - bench_next");
 void bench_user(void);
+void bench_next(void);
+/* MAX_PROBES more places, of which none is called. */
+asm(".text; bench_places: .skip 1024, 0x90");
+extern const char bench_places[MAX_PROBES];
 
 static void call_kernel(void)
 {
@@ -202,6 +208,12 @@ static void call_rename(void)
 	prctl(PR_SET_NAME, "bench");
 }
 
+static void call_both(void)
+{
+	bench_user();
+	bench_next();
+}
+
 static struct ring hook_ring;
 static struct hook entry = { { PROBE_PMU, CALLED }, call_kernel, "[FTRACE]" };
 static struct hook entry_ring = { { PROBE_PMU, CALLED }, call_kernel, "[FTRACE]", &hook_ring };
@@ -210,6 +222,8 @@ static struct hook ret = { { PROBE_PMU | PROBE_RETURN, CALLED }, call_kernel, "[
 static struct hook shared = { { 0, CALLED, 0, 0, "shared" }, call_kernel, "[FTRACE]" };
 static struct hook user = { { PROBE_PMU | PROBE_USER, SELF }, bench_user };
 static struct hook user_ret = { { PROBE_PMU | PROBE_USER | PROBE_RETURN, SELF }, bench_user };
+static struct hook both = { { PROBE_PMU | PROBE_USER, SELF }, call_both };
+static struct hook both_next = { { PROBE_PMU | PROBE_USER, SELF } };
 static struct hook multi = { { 0, CALLED }, call_kernel, .way = WAY_MULTI };
 static struct hook multi_ret = { { PROBE_RETURN, CALLED }, call_kernel, .way = WAY_MULTI };
 static struct hook fentry = { { 0, CALLED }, call_kernel, .way = WAY_FENTRY };
@@ -228,6 +242,7 @@ static const struct {
 	{ "bare call: personality()", call_kernel },
 	{ "bare call: prctl(PR_SET_NAME)", call_rename },
 	{ "bare call: a function that is a nop", bench_user },
+	{ "bare call: two of these", call_both },
 };
 
 #define SHARED_EVENT TRACEFS "/events/" GROUP "/shared/"
@@ -255,7 +270,8 @@ static int program(const struct hook *hook, size_t (*body)(struct bpf_insn *to),
 		raw_tp_attr(&attr);
 	else
 		load_attr(&attr, BPF_PROG_TYPE_KPROBE,
-			  hook->way == WAY_MULTI ? BPF_TRACE_KPROBE_MULTI : 0, 0);
+			  hook->way == WAY_MULTI ? BPF_TRACE_KPROBE_MULTI :
+			  hook->way == WAY_UMULTI ? BPF_TRACE_UPROBE_MULTI : 0, 0);
 	attr.insns = (unsigned long)insns;
 	attr.insn_cnt = nr;
 	return must("program", prog_load_attr(&attr));
@@ -306,6 +322,8 @@ static void attach_hook(const struct hook *hook, int prog, struct attached *to)
 	case WAY_PERF:
 	case WAY_LINK:
 		break;
+	case WAY_UMULTI:
+		die("no single uprobe_multi link");
 	}
 
 	must("event", probe_attr(&hook->probe, &attr));
@@ -397,6 +415,7 @@ struct row {
 	bool added;		/* show what comes on top of the first row */
 	int *needs;		/* 0 where the kernel does not have what this is about */
 	bool no_prog;
+	struct hook *next;	/* what is called next, with programs of its own */
 };
 
 static int bpf_filters;		/* does this kernel take programs as filters? */
@@ -409,6 +428,7 @@ static const struct row rows[] = {
 	{ "kprobe, no program, perf ring consumer", &entry_ring, 1, NULL, &hook_ring,
 	  .no_prog = true },
 	{ "uprobe (on a nop)", &user, 1 },
+	{ "two uprobes in turn, both", &both, 2, .next = &both_next },
 	{ "uretprobe (of a nop)", &user_ret, 1 },
 	{ "kprobe_multi", &multi, 1 },
 	{ "kretprobe_multi", &multi_ret, 1 },
@@ -525,6 +545,12 @@ static void check_hits(const struct row *row)
 		    events_recorded());
 }
 
+/* What the program of this number is on */
+static struct hook *row_hook(const struct row *row, unsigned int i)
+{
+	return i && row->next ? row->next : row->hook;
+}
+
 /* With programs that count, proves that all run, else says what a call takes. */
 static double row_pass(const struct row *row, bool counting)
 {
@@ -540,7 +566,7 @@ static double row_pass(const struct row *row, bool counting)
 	for (i = 0; i < row->progs; i++) {
 		progs[i] = row->no_prog ? -1 :
 			   program(row->hook, row->body, row->verdict, counting);
-		attach_hook(row->hook, progs[i], &attached[i]);
+		attach_hook(row_hook(row, i), progs[i], &attached[i]);
 	}
 	if (!soon_listed(row->hook->listed))
 		die("%s: no kprobe is %s", row->name, row->hook->listed);
@@ -557,7 +583,7 @@ static double row_pass(const struct row *row, bool counting)
 	for (i = 0; i < row->progs; i++) {
 		if (row->hook->ring)
 			ring_unmap(row->hook->ring);
-		detach_hook(row->hook, &attached[i]);
+		detach_hook(row_hook(row, i), &attached[i]);
 		if (row->no_prog)
 			continue;
 		if (misses(progs[i]))
@@ -576,6 +602,8 @@ static void find_abilities(void)
 
 	fetch_u64 = id > 0 ? id : 0;
 	user.probe.offset = user_ret.probe.offset = file_offset(bench_user);
+	both.probe.offset = user.probe.offset;
+	both_next.probe.offset = file_offset(bench_next);
 	must("trace event", event_add("shared", "p " CALLED));
 	/* No such program: but is one looked for? */
 	bpf_filters = write_file(SHARED_EVENT "filter", 0, "bpf-1000") == -EBADF;
@@ -620,7 +648,7 @@ static void show_rows(const char *wanted)
 
 /* ---- attach and detach */
 
-static struct hook targets[MAX_PROBES];
+static struct hook targets[MAX_PROBES], user_targets[MAX_PROBES];
 static struct attached target_attached[MAX_PROBES];
 
 /* Is it in a part of the kernel that has nothing to do here? */
@@ -663,24 +691,36 @@ static void find_targets(unsigned int nr)
 	fclose(file);
 }
 
-static void attach_targets(unsigned int nr, int prog)
+/* bench_user(), and others of this program. */
+static void find_user_targets(unsigned int nr)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr; i++)
-		attach_hook(&targets[i], prog, &target_attached[i]);
+	user_targets[0] = user;
+	for (i = 1; i < nr; i++) {
+		user_targets[i] = user;
+		user_targets[i].probe.offset = file_offset(&bench_places[i]);
+	}
 }
 
-static void detach_targets(unsigned int nr, int prog)
+static void attach_targets(struct hook *to, unsigned int nr, int prog)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		detach_hook(&targets[i], &target_attached[i]);
+		attach_hook(&to[i], prog, &target_attached[i]);
+}
+
+static void detach_targets(struct hook *from, unsigned int nr, int prog)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		detach_hook(&from[i], &target_attached[i]);
 }
 
 /* One link to all of them */
-static void attach_multi(unsigned int nr, int prog)
+static void attach_multi(struct hook *to, unsigned int nr, int prog)
 {
 	const char *syms[MAX_PROBES];
 	union bpf_attr attr = {
@@ -692,12 +732,30 @@ static void attach_multi(unsigned int nr, int prog)
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		syms[i] = targets[i].probe.func;
+		syms[i] = to[i].probe.func;
 	if (nr)
 		target_attached->fd = must("link", sys_bpf(BPF_LINK_CREATE, &attr));
 }
 
-static void detach_multi(unsigned int nr, int prog)
+static void attach_umulti(struct hook *to, unsigned int nr, int prog)
+{
+	__u64 offsets[MAX_PROBES];
+	union bpf_attr attr = {
+		.link_create.prog_fd = prog,
+		.link_create.attach_type = BPF_TRACE_UPROBE_MULTI,
+		.link_create.uprobe_multi.path = (unsigned long)SELF,
+		.link_create.uprobe_multi.cnt = nr,
+		.link_create.uprobe_multi.offsets = (unsigned long)offsets,
+	};
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		offsets[i] = to[i].probe.offset;
+	if (nr)
+		target_attached->fd = must("link", sys_bpf(BPF_LINK_CREATE, &attr));
+}
+
+static void detach_multi(struct hook *from, unsigned int nr, int prog)
 {
 	if (nr)
 		must("close", neg_errno(close(target_attached->fd)));
@@ -705,20 +763,24 @@ static void detach_multi(unsigned int nr, int prog)
 
 static const struct sweep {
 	enum way way;
+	struct hook *targets;
 	const char *name;
 	const char *unit;
-	void (*attach)(unsigned int nr, int prog);
-	void (*detach)(unsigned int nr, int prog);
+	void (*attach)(struct hook *to, unsigned int nr, int prog);
+	void (*detach)(struct hook *from, unsigned int nr, int prog);
 } sweeps[] = {
-	{ WAY_PERF, "SET_BPF", "probe", attach_targets, detach_targets },
-	{ WAY_LINK, "links", "probe", attach_targets, detach_targets },
-	{ WAY_MULTI, "kprobe_multi", "link", attach_multi, detach_multi },
+	{ WAY_PERF, targets, "SET_BPF", "probe", attach_targets, detach_targets },
+	{ WAY_LINK, targets, "links", "probe", attach_targets, detach_targets },
+	{ WAY_MULTI, targets, "kprobe_multi", "link", attach_multi, detach_multi },
+	{ WAY_PERF, user_targets, "SET_BPF to uprobes", "probe", attach_targets, detach_targets },
+	{ WAY_LINK, user_targets, "links to uprobes", "probe", attach_targets, detach_targets },
+	{ WAY_UMULTI, user_targets, "uprobe_multi", "link", attach_umulti, detach_multi },
 };
 
 /* Return: how many of its unit that is. */
 static unsigned int sweep_each(const struct sweep *sweep, unsigned int nr)
 {
-	return sweep->way == WAY_MULTI ? 1 : nr;
+	return sweep->way == WAY_MULTI || sweep->way == WAY_UMULTI ? 1 : nr;
 }
 
 static __u64 idle_ns(void)
@@ -737,12 +799,13 @@ struct cost {
 	double instructions;	/* also of what it left to be done later */
 };
 
-static struct cost measure(void (*work)(unsigned int nr, int prog), unsigned int nr, int prog)
+static struct cost measure(void (*work)(struct hook *hooks, unsigned int nr, int prog),
+			   struct hook *hooks, unsigned int nr, int prog)
 {
 	__u64 idle = idle_ns(), start = now();
 	struct cost cost;
 
-	work(nr, prog);
+	work(hooks, nr, prog);
 	cost.ms = (now() - start) / 1e6;
 	sleep_ms(SETTLE_MS);
 	cost.instructions = now() - start;
@@ -769,10 +832,10 @@ static int sweep_program(const struct sweep *sweep, unsigned int nr, bool counti
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		targets[i].way = sweep->way;
+		sweep->targets[i].way = sweep->way;
 	if (events_only)
 		return -1;
-	return program(targets, NULL, 0, counting);
+	return program(sweep->targets, NULL, 0, counting);
 }
 
 static void attach_and_detach(const struct sweep *sweep, unsigned int nr, bool show)
@@ -780,13 +843,13 @@ static void attach_and_detach(const struct sweep *sweep, unsigned int nr, bool s
 	int prog = sweep_program(sweep, nr, true);
 	struct cost nothing, attached, detached;
 
-	nothing = measure(sweep->attach, 0, prog);
+	nothing = measure(sweep->attach, sweep->targets, 0, prog);
 	if (!real_time && nothing.instructions > SETTLE_MS * 1e6 / 10)
 		die("idle, this machine takes %.0f instructions", nothing.instructions);
-	attached = measure(sweep->attach, nr, prog);
-	check_runs("attached", &entry, 1);
-	detached = measure(sweep->detach, nr, prog);
-	check_runs("detached", &entry, 0);
+	attached = measure(sweep->attach, sweep->targets, nr, prog);
+	check_runs("attached", sweep->targets, 1);
+	detached = measure(sweep->detach, sweep->targets, nr, prog);
+	check_runs("detached", sweep->targets, 0);
 	close(prog);
 	if (!show)
 		return;
@@ -840,10 +903,10 @@ static void show_waits(const struct sweep *sweep, unsigned int nr)
 	for (i = 0; i < ARRAY_SIZE(waits); i++)
 		fds[i] = count_calls(waits[i]);
 	count_waits(fds, counts[0], -1);
-	sweep->attach(nr, prog);
+	sweep->attach(sweep->targets, nr, prog);
 	count_waits(fds, counts[0], 1);
 	count_waits(fds, counts[1], -1);
-	sweep->detach(nr, prog);
+	sweep->detach(sweep->targets, nr, prog);
 	count_waits(fds, counts[1], 1);
 	for (i = 0; i < ARRAY_SIZE(waits); i++) {
 		close(fds[i]);
@@ -897,6 +960,7 @@ int main(int argc, char **argv)
 	if (most > MAX_PROBES)
 		die("%u probes, at most %u", most, MAX_PROBES);
 	find_targets(most);
+	find_user_targets(most);
 	for (sweep = sweeps; sweep < sweeps + ARRAY_SIZE(sweeps); sweep++) {
 		if (!is_wanted(sweep->name, wanted))
 			continue;

@@ -2,13 +2,17 @@
 /*
  * A uprobe leaves also where its page has been truncated, its reference counter is wrong,
  * or its process cannot get memory. One that does not would keep the instruction that was
- * there, for whatever is probed in that place later.
+ * there, for whatever is probed in that place later. One that stays is not for a process
+ * that maps other contents of the file.
  */
 #include <sys/mman.h>
 
 #include "common.h"
 #include "cgroup.h"
+#include "error_log.h"
 #include "umulti.h"
+
+#define CHANGED "The file has changed here since somebody probed it, who has to end that first"
 
 #define CODE_SIZE	64
 #define PAGE		4096
@@ -110,6 +114,169 @@ TEST_F(leak, file_is_replaced)
 		ASSERT_EQ(0, ftruncate(self->file, 0));
 		close(fd);
 	}
+}
+
+/* As for a process that starts now: returns what the function says that the file has */
+static int run_mapped(int file)
+{
+	int (*code)(void);
+	int version;
+
+	code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+	if (code == MAP_FAILED)
+		return -errno;
+	version = code();
+	munmap(code, PAGE);
+	return version;
+}
+
+TEST_F(leak, file_is_replaced_while_the_probe_stays)
+{
+	unsigned long place = in_version1 - (const char *)version1;
+	int i, fd;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, install(self->file, version1));
+		fd = leak_attach(self, variant, self->path, place, 0);
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(1, run_mapped(self->file));
+		EXPECT_EQ(3 * i + 1, area_get(&self->area, 0));
+
+		/* The new contents run as they are, and are not probed */
+		ASSERT_EQ(0, install(self->file, version2));
+		EXPECT_EQ(2, run_mapped(self->file));
+		EXPECT_EQ(3 * i + 1, area_get(&self->area, 0));
+
+		/* The probe is still there for the old ones */
+		ASSERT_EQ(0, install(self->file, version1));
+		EXPECT_EQ(1, run_mapped(self->file));
+		EXPECT_EQ(3 * i + 2, area_get(&self->area, 0));
+
+		ASSERT_EQ(0, install(self->file, version2));
+		close(fd);
+		fd = leak_attach(self, variant, self->path, place, 0);
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(2, run_mapped(self->file));
+		EXPECT_EQ(3 * i + 3, area_get(&self->area, 0));
+		close(fd);
+	}
+}
+
+/* What has been mapped goes on as it was; what is probed now would be something else */
+TEST_F(leak, file_is_written_to_while_the_probe_stays)
+{
+	unsigned long place = in_version1 - (const char *)version1;
+	int (*code)(void);
+	int fd;
+
+	ASSERT_EQ(0, install(self->file, version1));
+	code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, self->file, 0);
+	ASSERT_NE(MAP_FAILED, code);
+	fd = leak_attach(self, variant, self->path, place, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(CODE_SIZE, pwrite(self->file, (void *)version2, CODE_SIZE, 0));
+	EXPECT_EQ(1, code());
+	EXPECT_EQ(1, area_get(&self->area, 0));
+	EXPECT_EQ(2, run_mapped(self->file));
+	EXPECT_EQ(1, area_get(&self->area, 0));
+
+	close(fd);
+	EXPECT_EQ(1, code());
+	EXPECT_EQ(1, area_get(&self->area, 0));
+	munmap(code, PAGE);
+	EXPECT_EQ(2, run_mapped(self->file));
+}
+
+/* It would have to be the same uprobe */
+TEST_F(leak, changed_file_is_probed_once_more)
+{
+	unsigned long place = in_version1 - (const char *)version1;
+	int (*code)(void);
+	int fd;
+
+	ASSERT_EQ(0, install(self->file, version1));
+	fd = leak_attach(self, variant, self->path, place, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(1, run_mapped(self->file));
+	ASSERT_EQ(0, install(self->file, version2));
+	code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, self->file, 0);
+	ASSERT_NE(MAP_FAILED, code);
+	entries();
+	EXPECT_EQ(-ESTALE, leak_attach(self, variant, self->path, place, 0));
+	if (variant->way.multi && !mainline())
+		EXPECT_TRUE(logged(CHANGED, "LINK_CREATE uprobe_multi "));
+	EXPECT_EQ(2, code());
+	EXPECT_EQ(1, area_get(&self->area, 0));
+
+	close(fd);
+	fd = leak_attach(self, variant, self->path, place, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(2, code());
+	EXPECT_EQ(2, area_get(&self->area, 0));
+	close(fd);
+}
+
+/* Calls that have not returned do not keep the place for who has probed it before */
+
+static int held(int (*wait)(int fd), int fd)
+{
+	return wait(fd);
+}
+
+static int wait_for_byte(int fd)
+{
+	char c;
+
+	return read(fd, &c, 1);
+}
+
+static int leak_attach_return(FIXTURE_DATA(leak) * self,
+			      const FIXTURE_VARIANT(leak) * variant, unsigned long ref_ctr)
+{
+	struct user_way way = variant->way;
+	struct umulti multi = {
+		.flags = BPF_F_UPROBE_MULTI_RETURN,
+		.path = self->path,
+		.cnt = 1,
+		.ref_ctr_offsets = { ref_ctr },
+	};
+
+	way.flags |= PROBE_RETURN;
+	return umulti_attach(&multi, &way, &self->area);
+}
+
+TEST_F(leak, a_call_has_not_returned)
+{
+	/* A uprobe event outlives its descriptors, and no other one may differ in this */
+	bool has_counter = variant->way.multi || variant->way.flags & PROBE_PMU;
+	int (*code)(int (*wait)(int fd), int fd);
+	int fd, fds[2];
+	pid_t child;
+
+	ASSERT_EQ(0, install(self->file, (void *)held));
+	code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, self->file, 0);
+	ASSERT_NE(MAP_FAILED, code);
+	fd = leak_attach_return(self, variant, has_counter ? PAGE + sizeof(__u16) : 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pipe(fds));
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(fd);
+		_exit(code(wait_for_byte, fds[0]));
+	}
+	ASSERT_LT(0, child);
+	ASSERT_TRUE(wait_until(sleeps(child)));
+	close(fd);
+
+	/* Another instruction, and another counter */
+	ASSERT_EQ(0, install(self->file, version2));
+	fd = leak_attach_return(self, variant, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(2, run_mapped(self->file));
+	EXPECT_EQ(1, area_get(&self->area, 0));
+	close(fd);
+	EXPECT_EQ(-SIGKILL, kill_in_time(child));
 }
 
 /* That of the counter, which the code does not need */

@@ -426,4 +426,78 @@ TEST_F(files, two_files_at_one_address)
 	}
 }
 
+/* Functions that do nothing, one after the other: more than a task remembers at a time */
+extern const char places[];
+asm(".text; .balign 16; places: .rept 32; nop; ret; .balign 16; .endr");
+
+#define PLACES 32
+
+FIXTURE(places) {
+	struct area area;
+	int fds[PLACES];
+};
+
+static const char *place(unsigned int i)
+{
+	return places + 16 * i;
+}
+
+FIXTURE_SETUP(places)
+{
+	const char *missing = uprobe_prepare();
+	struct probe probe;
+	unsigned int i;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+	for (i = 0; i < PLACES; i++) {
+		ASSERT_EQ(0, uprobe_create_at(&probe, "", SELF, file_offset(place(i)), 0,
+					      PROBE_PMU));
+		self->fds[i] = attach_by(&probe, false, count_prog(&self->area, i, 0));
+		ASSERT_LE(0, self->fds[i]);
+	}
+}
+
+FIXTURE_TEARDOWN_PARENT(places)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* @n of them in turn, so many times */
+static void call_places(unsigned int n, unsigned int times)
+{
+	unsigned int i;
+
+	while (times--) {
+		for (i = 0; i < n; i++)
+			((void (*)(void))place(i))();
+	}
+}
+
+TEST_F(places, are_hit_in_turn)
+{
+	unsigned int i, n, hits[PLACES] = {};
+
+	for (n = 1; n <= PLACES; n *= 2) {
+		call_places(n, 3);
+		for (i = 0; i < n; i++) {
+			hits[i] += 3;
+			EXPECT_EQ(hits[i], area_get(&self->area, i));
+		}
+	}
+}
+
+TEST_F(places, every_other_one_goes)
+{
+	unsigned int i;
+
+	call_places(PLACES, 2);
+	for (i = 0; i < PLACES; i += 2)
+		close(self->fds[i]);
+	call_places(PLACES, 2);
+	for (i = 0; i < PLACES; i++)
+		EXPECT_EQ(i % 2 ? 4 : 2, area_get(&self->area, i));
+}
+
 TEST_HARNESS_MAIN
