@@ -4,12 +4,11 @@
  * does not give it.  Nobody else waits for that, other uprobes come and go, also those
  * in the same place.  What they leave behind stays until the task is awake.
  */
-#include <poll.h>
 #include <pthread.h>
 #include <linux/membarrier.h>
-#include <linux/userfaultfd.h>
 
 #include "common.h"
+#include "late_page.h"
 #include "umulti.h"
 
 /* Slots: runs of the programs that go, of the one that sleeps, of another; what a child did */
@@ -21,10 +20,9 @@ enum { RUNS, READS, STAYS, LINKS, LEFT };
 FIXTURE(asleep) {
 	struct area area;
 	struct probe probe;
-	int uffd;
 	int perf;		/* of the program that sleeps */
 	__u32 prog_id;		/* of that */
-	void *page;		/* which it reads */
+	struct late_page page;	/* which it reads */
 	pthread_t sleeper;
 };
 
@@ -46,68 +44,40 @@ static int reader_prog(struct area *area, unsigned int slot, enum bpf_attach_typ
 	return prog_load_as(insns, ARRAY_SIZE(insns), attach, BPF_F_SLEEPABLE);
 }
 
-/* A page that is there when userfaultfd has been told to */
-static int page_create(FIXTURE_DATA(asleep) * self)
-{
-	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	struct uffdio_api api = { .api = UFFD_API };
-
-	self->uffd = neg_errno(syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK));
-	if (self->uffd < 0)
-		return self->uffd;
-	self->page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (self->page == MAP_FAILED || ioctl(self->uffd, UFFDIO_API, &api))
-		return -errno;
-	range.range.start = (unsigned long)self->page;
-	range.range.len = 4096;
-	return neg_errno(ioctl(self->uffd, UFFDIO_REGISTER, &range));
-}
-
 static void *hit_with_page(void *arg)
 {
 	user_func(arg);
 	return NULL;
 }
 
-static bool is_in_fault(FIXTURE_DATA(asleep) * self)
-{
-	struct pollfd poll_fd = { .fd = self->uffd, .events = POLLIN };
-
-	return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents == POLLIN;
-}
-
 static int fall_asleep(FIXTURE_DATA(asleep) * self)
 {
-	if (pthread_create(&self->sleeper, NULL, hit_with_page, self->page))
+	if (pthread_create(&self->sleeper, NULL, hit_with_page, self->page.mem))
 		return -EAGAIN;
-	return wait_until(is_in_fault(self)) ? 0 : -ETIME;
+	return wait_until(late_page_is_awaited(&self->page)) ? 0 : -ETIME;
 }
 
 /* Its program goes on, and counts this read */
 static int wake_sleeper(void *arg)
 {
 	FIXTURE_DATA(asleep) * self = arg;
-	struct uffdio_zeropage zero = {
-		.range = { .start = (unsigned long)self->page, .len = 4096 },
-	};
 	__u64 reads = area_get(&self->area, READS);
+	int err = late_page_give(&self->page);
 
-	if (ioctl(self->uffd, UFFDIO_ZEROPAGE, &zero))
-		return -errno;
+	if (err)
+		return err;
 	pthread_join(self->sleeper, NULL);
 	return area_get(&self->area, READS) == reads + 1 ? 0 : -EBADMSG;
 }
 
 FIXTURE_SETUP(asleep)
 {
-	const char *missing = uprobe_prepare();
+	const char *missing = uprobe_prepare() ?: late_page_missing();
 	int prog;
 
 	if (missing)
 		SKIP(return, "%s", missing);
-	if (access("/proc/sys/vm/unprivileged_userfaultfd", F_OK))
-		SKIP(return, "CONFIG_USERFAULTFD");
-	ASSERT_EQ(0, page_create(self));
+	ASSERT_EQ(0, late_page_create(&self->page));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create(&self->probe, 0));
 	prog = reader_prog(&self->area, READS, 0);

@@ -245,28 +245,37 @@ static int leak_attach_return(FIXTURE_DATA(leak) * self,
 	return umulti_attach(&multi, &way, &self->area);
 }
 
+/* In a child, which returns what comes through the pipe: 1 */
+static pid_t start_call(int file, int read_fd, int unwanted_fd)
+{
+	int (*code)(int (*wait)(int fd), int fd);
+	pid_t child;
+
+	code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+	child = code == MAP_FAILED ? -1 : fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(unwanted_fd);
+		_exit(code(wait_for_byte, read_fd));
+	}
+	if (child > 0 && !wait_until(sleeps(child)))
+		return -ETIME;
+	return child;
+}
+
 TEST_F(leak, a_call_has_not_returned)
 {
 	/* A uprobe event outlives its descriptors, and no other one may differ in this */
 	bool has_counter = variant->way.multi || variant->way.flags & PROBE_PMU;
-	int (*code)(int (*wait)(int fd), int fd);
 	int fd, fds[2];
 	pid_t child;
 
 	ASSERT_EQ(0, install(self->file, (void *)held));
-	code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, self->file, 0);
-	ASSERT_NE(MAP_FAILED, code);
 	fd = leak_attach_return(self, variant, has_counter ? PAGE + sizeof(__u16) : 0);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, pipe(fds));
-	child = fork();
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(fd);
-		_exit(code(wait_for_byte, fds[0]));
-	}
+	child = start_call(self->file, fds[0], fd);
 	ASSERT_LT(0, child);
-	ASSERT_TRUE(wait_until(sleeps(child)));
 	close(fd);
 
 	/* Another instruction, and another counter */
@@ -277,6 +286,49 @@ TEST_F(leak, a_call_has_not_returned)
 	EXPECT_EQ(1, area_get(&self->area, 0));
 	close(fd);
 	EXPECT_EQ(-SIGKILL, kill_in_time(child));
+}
+
+/* The return is not one of the probe that comes to the same place meanwhile */
+TEST_F(leak, the_next_probe_comes_before_the_return)
+{
+	int fd, fds[2];
+	pid_t child;
+
+	ASSERT_EQ(0, install(self->file, (void *)held));
+	fd = leak_attach_return(self, variant, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pipe(fds));
+	child = start_call(self->file, fds[0], fd);
+	ASSERT_LT(0, child);
+	close(fd);
+	fd = leak_attach_return(self, variant, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(1, write(fds[1], "", 1));
+	EXPECT_EQ(1, status_in_time(child));
+	EXPECT_EQ(0, area_get(&self->area, 0));
+	close(fd);
+}
+
+/* Other probes come and go meanwhile: the return is one of the probe that stays */
+TEST_F(leak, another_probe_goes_before_the_return)
+{
+	int fd, other, fds[2];
+	pid_t child;
+
+	ASSERT_EQ(0, install(self->file, (void *)held));
+	fd = leak_attach_return(self, variant, 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pipe(fds));
+	child = start_call(self->file, fds[0], fd);
+	ASSERT_LT(0, child);
+	other = leak_attach(self, variant, SELF, file_offset(user_func1), 0);
+	ASSERT_LE(0, other);
+	close(other);
+	EXPECT_EQ(0, area_get(&self->area, 0));
+	EXPECT_EQ(1, write(fds[1], "", 1));
+	EXPECT_EQ(1, status_in_time(child));
+	EXPECT_EQ(1, area_get(&self->area, 0));
+	close(fd);
 }
 
 /* That of the counter, which the code does not need */

@@ -260,13 +260,13 @@ FIXTURE(handover) {
 };
 
 /* Goes round until it is told not to, for a second or so at most */
-static int hold_prog(struct area *area, unsigned int slot, pid_t tid)
+static int hold_prog(struct area *area, pid_t tid)
 {
 	struct bpf_insn insns[] = {
 		BPF_EMIT_CALL(BPF_FUNC_get_current_pid_tgid),
 		BPF_MOV32_REG(BPF_REG_0, BPF_REG_0),
 		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, tid, 7),
-		AREA(BPF_REG_6, area, slot),
+		AREA(BPF_REG_6, area, 0),
 		BPF_ST_MEM(BPF_DW, BPF_REG_6, 8 * IS_HELD, 1),
 		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 2, 0),
 		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_6, 8 * LET_GO),
@@ -279,15 +279,15 @@ static int hold_prog(struct area *area, unsigned int slot, pid_t tid)
 	return prog_load(insns, ARRAY_SIZE(insns));
 }
 
-static int hold_at(FIXTURE_DATA(handover) * self, unsigned int slot, const char *func)
+static int hold_at(FIXTURE_DATA(handover) * self, const char *func)
 {
 	struct probe probe;
 	int i;
 
 	for (i = 0; i < HOLD_SLOTS; i++)
-		area_set(&self->area, slot + i, 0);
+		area_set(&self->area, i, 0);
 	probe_create_at(&probe, "hold", func, 0, PROBE_PMU);
-	return attach(&probe, hold_prog(&self->area, slot, self->tid));
+	return attach(&probe, hold_prog(&self->area, self->tid));
 }
 
 static void user_step(void)
@@ -362,7 +362,7 @@ static int hand_over_hit(FIXTURE_DATA(handover) * self, const struct probe *prob
 	if (hitter_create(self))
 		return -EBADMSG;
 	first = probe_open_for(probe, self->tid);
-	hold = hold_at(self, 0, "_raw_read_lock");
+	hold = hold_at(self, "_raw_read_lock");
 	tell(self, 2);
 	if (first < 0 || hold < 0 || !spin_until(area_get(&self->area, IS_HELD)))
 		return -EBADMSG;
@@ -393,13 +393,12 @@ TEST_F(handover, the_hit_leaves_the_next_breakpoint)
 }
 
 /*
- * While the instruction of the second hit is stepped over, the probe goes, but for the
- * reference of the hit. While that is dropped, the next probe comes, to which the third
- * hit goes.
+ * Before the instruction of the second hit is stepped over, the probe goes, and the next
+ * one comes, to which the third hit goes.
  */
-static int hand_over_reference(FIXTURE_DATA(handover) * self, const struct probe *probe)
+static int hand_over_step(FIXTURE_DATA(handover) * self, const struct probe *probe)
 {
-	int holds[2], first, next, drop = HOLD_SLOTS;
+	int hold, first, next;
 
 	if (hitter_create(self))
 		return -EBADMSG;
@@ -407,26 +406,19 @@ static int hand_over_reference(FIXTURE_DATA(handover) * self, const struct probe
 	tell(self, 1);
 	if (first < 0 || !wait_until(event_count(first) == 1))
 		return -EBADMSG;
-	holds[0] = hold_at(self, 0, "arch_uprobe_pre_xol");
-	holds[1] = hold_at(self, drop, "_raw_write_lock");
+	hold = hold_at(self, "arch_uprobe_pre_xol");
 	tell(self, 2);
-	if (holds[0] < 0 || holds[1] < 0 || !spin_until(area_get(&self->area, IS_HELD)))
+	if (hold < 0 || !spin_until(area_get(&self->area, IS_HELD)))
 		return -EBADMSG;
 	close(first);
-	next = area_get(&self->area, HAS_GONE) ? -EAGAIN : 0;
-	area_set(&self->area, LET_GO, 1);
-	if (!spin_until(area_get(&self->area, drop + IS_HELD)))
-		return -EBADMSG;
-	if (!next)
-		next = probe_open_for(probe, self->tid);
-	if (next >= 0 && area_get(&self->area, drop + HAS_GONE)) {
+	next = probe_open_for(probe, self->tid);
+	if (area_get(&self->area, HAS_GONE)) {
 		close(next);
 		next = -EAGAIN;
 	}
-	area_set(&self->area, drop + LET_GO, 1);
+	area_set(&self->area, LET_GO, 1);
 	pthread_join(self->thread, NULL);
-	close(holds[0]);
-	close(holds[1]);
+	close(hold);
 	return next;
 }
 
@@ -439,7 +431,7 @@ TEST_F(handover, the_next_hit_finds_the_next_probe)
 		SKIP(return, "uprobes that step over instructions");
 	ASSERT_EQ(0, uprobe_create_at(&probe, "event", SELF, file_offset(user_step_insn), 0,
 				      PROBE_PMU));
-	ASSERT_TRUE(wait_until((next = hand_over_reference(self, &probe)) != -EAGAIN));
+	ASSERT_TRUE(wait_until((next = hand_over_step(self, &probe)) != -EAGAIN));
 	ASSERT_LE(0, next);
 	EXPECT_EQ(1, event_count(next));
 }
