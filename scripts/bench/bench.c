@@ -189,11 +189,18 @@ struct hook {
 	const char *filter;	/* of WAY_STRING */
 };
 
-/* Functions that are cheap to probe: their first instruction need not be stepped over. */
+#define CROWD	12		/* more than a task has in its cache */
+
+/* Functions: the kernel emulates the first instruction, except for that of bench_lea. */
 asm(".text; .type bench_user, @function; bench_user: nop; ret; .size bench_user, . - bench_user");
 asm(".text; .type bench_next, @function; bench_next: nop; ret; .size bench_next, . - bench_next");
+asm(".text; bench_endbr: endbr64; ret; bench_lea: lea 8(%rdi), %rax; ret");
+asm(".text; bench_crowd: .rept 12; nop; ret; .endr"); /* 12: CROWD */
 void bench_user(void);
 void bench_next(void);
+void bench_endbr(void);
+void bench_lea(void);
+extern const char bench_crowd[CROWD][2];
 /* MAX_PROBES more places, of which none is called. */
 asm(".text; bench_places: .skip 1024, 0x90");
 extern const char bench_places[MAX_PROBES];
@@ -214,6 +221,14 @@ static void call_both(void)
 	bench_next();
 }
 
+static void call_crowd(void)
+{
+	int i;
+
+	for (i = 0; i < CROWD; i++)
+		((void (*)(void))bench_crowd[i])();
+}
+
 static struct ring hook_ring;
 static struct hook entry = { { PROBE_PMU, CALLED }, call_kernel, "[FTRACE]" };
 static struct hook entry_ring = { { PROBE_PMU, CALLED }, call_kernel, "[FTRACE]", &hook_ring };
@@ -224,6 +239,9 @@ static struct hook user = { { PROBE_PMU | PROBE_USER, SELF }, bench_user };
 static struct hook user_ret = { { PROBE_PMU | PROBE_USER | PROBE_RETURN, SELF }, bench_user };
 static struct hook both = { { PROBE_PMU | PROBE_USER, SELF }, call_both };
 static struct hook both_next = { { PROBE_PMU | PROBE_USER, SELF } };
+static struct hook endbr = { { PROBE_PMU | PROBE_USER, SELF }, bench_endbr };
+static struct hook lea = { { PROBE_PMU | PROBE_USER, SELF }, bench_lea };
+static struct hook crowd[CROWD];
 static struct hook multi = { { 0, CALLED }, call_kernel, .way = WAY_MULTI };
 static struct hook multi_ret = { { PROBE_RETURN, CALLED }, call_kernel, .way = WAY_MULTI };
 static struct hook fentry = { { 0, CALLED }, call_kernel, .way = WAY_FENTRY };
@@ -243,6 +261,9 @@ static const struct {
 	{ "bare call: prctl(PR_SET_NAME)", call_rename },
 	{ "bare call: a function that is a nop", bench_user },
 	{ "bare call: two of these", call_both },
+	{ "bare call: a function that is an endbr64", bench_endbr },
+	{ "bare call: a function that is a lea", bench_lea },
+	{ "bare call: 12 functions that are a nop", call_crowd },
 };
 
 #define SHARED_EVENT TRACEFS "/events/" GROUP "/shared/"
@@ -415,7 +436,7 @@ struct row {
 	bool added;		/* show what comes on top of the first row */
 	int *needs;		/* 0 where the kernel does not have what this is about */
 	bool no_prog;
-	struct hook *next;	/* what is called next, with programs of its own */
+	struct hook *next;	/* what is called next, and so on, with a program each */
 };
 
 static int bpf_filters;		/* does this kernel take programs as filters? */
@@ -429,6 +450,9 @@ static const struct row rows[] = {
 	  .no_prog = true },
 	{ "uprobe (on a nop)", &user, 1 },
 	{ "two uprobes in turn, both", &both, 2, .next = &both_next },
+	{ "12 uprobes in turn, all", crowd, CROWD, .next = &crowd[1] },
+	{ "uprobe on an endbr64", &endbr, 1 },
+	{ "uprobe on a lea, stepped over", &lea, 1 },
 	{ "uretprobe (of a nop)", &user_ret, 1 },
 	{ "kprobe_multi", &multi, 1 },
 	{ "kretprobe_multi", &multi_ret, 1 },
@@ -548,7 +572,7 @@ static void check_hits(const struct row *row)
 /* What the program of this number is on */
 static struct hook *row_hook(const struct row *row, unsigned int i)
 {
-	return i && row->next ? row->next : row->hook;
+	return i && row->next ? row->next + i - 1 : row->hook;
 }
 
 /* With programs that count, proves that all run, else says what a call takes. */
@@ -598,12 +622,18 @@ static double row_pass(const struct row *row, bool counting)
 /* What this kernel may lack, and what only now has an address. */
 static void find_abilities(void)
 {
-	int id = btf_func_id("bpf_fetch_u64");
+	int i, id = btf_func_id("bpf_fetch_u64");
 
 	fetch_u64 = id > 0 ? id : 0;
 	user.probe.offset = user_ret.probe.offset = file_offset(bench_user);
 	both.probe.offset = user.probe.offset;
 	both_next.probe.offset = file_offset(bench_next);
+	endbr.probe.offset = file_offset(bench_endbr);
+	lea.probe.offset = file_offset(bench_lea);
+	for (i = 0; i < CROWD; i++) {
+		crowd[i] = (struct hook){ { PROBE_PMU | PROBE_USER, SELF }, call_crowd };
+		crowd[i].probe.offset = file_offset(bench_crowd[i]);
+	}
 	must("trace event", event_add("shared", "p " CALLED));
 	/* No such program: but is one looked for? */
 	bpf_filters = write_file(SHARED_EVENT "filter", 0, "bpf-1000") == -EBADF;
@@ -694,12 +724,13 @@ static void find_targets(unsigned int nr)
 /* bench_user(), and others of this program. */
 static void find_user_targets(unsigned int nr)
 {
+	unsigned long places = file_offset(bench_places);
 	unsigned int i;
 
 	user_targets[0] = user;
 	for (i = 1; i < nr; i++) {
 		user_targets[i] = user;
-		user_targets[i].probe.offset = file_offset(&bench_places[i]);
+		user_targets[i].probe.offset = places + i;
 	}
 }
 

@@ -45,14 +45,17 @@ static inline bool late_page_is_awaited(const struct late_page *page)
 	return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents == POLLIN;
 }
 
-/* All zeroes */
-static inline int late_page_give(const struct late_page *page)
+/* With NULL, all zeroes */
+static inline int late_page_give(const struct late_page *page, const void *data)
 {
-	struct uffdio_zeropage zero = {
-		.range = { .start = (unsigned long)page->mem, .len = LATE_PAGE_SIZE },
+	static const char zeroes[LATE_PAGE_SIZE];
+	struct uffdio_copy copy = {
+		.dst = (unsigned long)page->mem,
+		.src = (unsigned long)(data ?: zeroes),
+		.len = LATE_PAGE_SIZE,
 	};
 
-	return neg_errno(ioctl(page->uffd, UFFDIO_ZEROPAGE, &zero));
+	return neg_errno(ioctl(page->uffd, UFFDIO_COPY, &copy));
 }
 
 #endif /* BPF_EVENTS_LATE_PAGE_H */

@@ -62,7 +62,7 @@ static int wake_sleeper(void *arg)
 {
 	FIXTURE_DATA(asleep) * self = arg;
 	__u64 reads = area_get(&self->area, READS);
-	int err = late_page_give(&self->page);
+	int err = late_page_give(&self->page, NULL);
 
 	if (err)
 		return err;

@@ -8,18 +8,20 @@
 #include "uprobe.h"
 
 #include <pthread.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 
 #define PAGE 4096
 #define NR 2
 
-/* nop; mov $N, %eax; ret: in page N of a file */
-static const unsigned char code[] = { 0x90, 0xb8, 0, 0, 0, 0, 0xc3 };
+/* mov $N, %eax; ret: in page N of a file */
+static const unsigned char code[] = { 0xb8, 0, 0, 0, 0, 0xc3 };
 
 typedef long (*func_t)(void);
 
 FIXTURE(remap) {
-	char path[NR][32];
-	int file[NR];
+	char dir[32];
+	char path[NR][64];
 	struct area area;
 	struct probe probe[NR];
 	func_t func;
@@ -28,6 +30,7 @@ FIXTURE(remap) {
 FIXTURE_VARIANT(remap) {
 	unsigned int flags;
 	bool one_file;
+	bool overlay;
 };
 
 FIXTURE_VARIANT_ADD(remap, uprobes_of_two_files) {
@@ -42,50 +45,70 @@ FIXTURE_VARIANT_ADD(remap, uprobes_of_one_file) {
 	.flags = PROBE_PMU, .one_file = true,
 };
 
-static int code_file(char *path, size_t len)
+/* Its files have files below them, which are what is mapped */
+FIXTURE_VARIANT_ADD(remap, uprobes_of_an_overlay) {
+	.flags = PROBE_PMU, .overlay = true,
+};
+
+static int code_file(const char *path)
 {
 	unsigned char page[PAGE];
-	int fd, i;
+	int fd, i, err = 0;
 
-	snprintf(path, len, "/tmp/remap-XXXXXX");
-	fd = mkstemp(path);
-	for (i = 0; fd >= 0 && i < NR; i++) {
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+	for (i = 0; i < NR; i++) {
 		memset(page, 0xcc, sizeof(page));
 		memcpy(page, code, sizeof(code));
-		page[2] = i;
+		page[1] = i;
 		if (pwrite(fd, page, PAGE, i * PAGE) != PAGE)
-			return -1;
+			err = -EIO;
 	}
-	return fd;
+	close(fd);
+	return err;
 }
 
-static void *map_page(int file, int page, void *addr)
+/* Of a file that nobody has open: it is closed when it is unmapped */
+static void *map_pages(const char *path, int page, int nr, void *addr)
 {
-	return mmap(addr, PAGE, PROT_READ | PROT_EXEC,
-		    MAP_PRIVATE | (addr ? MAP_FIXED : 0), file, page * PAGE);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *mem = mmap(addr, nr * PAGE, PROT_READ | PROT_EXEC,
+			 MAP_PRIVATE | (addr ? MAP_FIXED : 0), fd, page * PAGE);
+
+	close(fd);
+	return mem;
 }
+
+static const char * const dirs[] = { "lower", "empty", "merged" };
 
 FIXTURE_SETUP(remap)
 {
 	const char *missing = uprobe_prepare();
-	int i, file;
+	char name[16];
+	int i;
 
 	if (missing)
 		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, area_create(&self->area));
+	snprintf(self->dir, sizeof(self->dir), "/tmp/remap-XXXXXX");
+	ASSERT_NE(NULL, mkdtemp(self->dir));
+	ASSERT_EQ(0, chdir(self->dir));
+	for (i = 0; i < ARRAY_SIZE(dirs); i++)
+		ASSERT_EQ(0, mkdir(dirs[i], 0700));
+	if (variant->overlay && mount("overlay", "merged", "overlay", 0, "lowerdir=lower:empty")) {
+		ASSERT_EQ(ENODEV, errno);
+		SKIP(return, "CONFIG_OVERLAY_FS");
+	}
 	for (i = 0; i < NR; i++) {
-		file = variant->one_file ? 0 : i;
-		if (file == i)
-			self->file[i] = code_file(self->path[i], sizeof(self->path[i]));
-		else
-			self->file[i] = self->file[file];
-		ASSERT_LE(0, self->file[i]);
-		ASSERT_EQ(0, uprobe_create_at(&self->probe[i], "event", self->path[file],
+		snprintf(name, sizeof(name), "lower/%d", i);
+		ASSERT_EQ(0, code_file(name));
+		snprintf(self->path[i], sizeof(self->path[i]), "%s/%d",
+			 variant->overlay ? "merged" : "lower", variant->one_file ? 0 : i);
+		ASSERT_EQ(0, uprobe_create_at(&self->probe[i], "event", self->path[i],
 					      i * PAGE, 0, variant->flags));
 		ASSERT_LE(0, attach_by(&self->probe[i], false,
 				       count_prog(&self->area, i, 0)));
 	}
-	self->func = map_page(self->file[0], 0, NULL);
+	self->func = map_pages(self->path[0], 0, 1, NULL);
 	ASSERT_NE(MAP_FAILED, (void *)self->func);
 }
 
@@ -93,9 +116,14 @@ FIXTURE_TEARDOWN_PARENT(remap)
 {
 	int i;
 
-	for (i = 0; i < NR; i++) {
-		if (self->path[i][0])
-			unlink(self->path[i]);
+	if (self->dir[0] && !chdir(self->dir)) {
+		umount("merged");
+		unlink("lower/0");
+		unlink("lower/1");
+		for (i = 0; i < ARRAY_SIZE(dirs); i++)
+			EXPECT_EQ(0, rmdir(dirs[i]));
+		EXPECT_EQ(0, chdir("/"));
+		EXPECT_EQ(0, rmdir(self->dir));
 	}
 	EXPECT_STREQ("nothing", leftovers());
 }
@@ -103,18 +131,18 @@ FIXTURE_TEARDOWN_PARENT(remap)
 /* How the other page gets to the same address */
 enum way { OVER, AFTER_UNMAP, MOVED, NR_WAYS };
 
-static void *replace(int file, int page, void *addr, enum way way)
+static void *replace(const char *path, int page, void *addr, enum way way)
 {
 	void *other;
 
 	if (way == MOVED) {
-		other = map_page(file, page, NULL);
+		other = map_pages(path, page, 1, NULL);
 		return other == MAP_FAILED ? other :
 		       mremap(other, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, addr);
 	}
 	if (way == AFTER_UNMAP)
 		munmap(addr, PAGE);
-	return map_page(file, page, addr);
+	return map_pages(path, page, 1, addr);
 }
 
 TEST_F(remap, the_one_that_is_there_is_hit)
@@ -124,7 +152,7 @@ TEST_F(remap, the_one_that_is_there_is_hit)
 
 	for (round = 0; round < 4 * NR_WAYS; round++) {
 		i = round % NR;
-		ASSERT_EQ(self->func, replace(self->file[i], i, self->func,
+		ASSERT_EQ(self->func, replace(self->path[i], i, self->func,
 					      round / NR % NR_WAYS));
 		EXPECT_EQ(i, self->func());
 		EXPECT_EQ(i, self->func());
@@ -134,20 +162,27 @@ TEST_F(remap, the_one_that_is_there_is_hit)
 	}
 }
 
+/* Calls until it is to stop, and then once more */
 struct caller {
 	func_t func;
+	struct area *area;
 	bool stop;
 	__u64 calls;
+	__u64 hits;	/* of the program of page 1, before the last call */
+	long last;	/* what that gave */
 };
 
 static void *call(void *arg)
 {
 	struct caller *caller = arg;
 
-	do {
+	while (!__atomic_load_n(&caller->stop, __ATOMIC_ACQUIRE)) {
 		caller->func();
 		caller->calls++;
-	} while (!__atomic_load_n(&caller->stop, __ATOMIC_RELAXED));
+	}
+	caller->hits = area_get(caller->area, 1);
+	caller->last = caller->func();
+	caller->calls++;
 	return NULL;
 }
 
@@ -157,26 +192,50 @@ static void *call(void *arg)
  */
 TEST_F(remap, while_it_is_hit)
 {
-	struct caller caller = { .func = self->func };
+	struct caller caller = { .func = self->func, .area = &self->area };
+	int i, n = 2 * rounds(250);
 	pthread_t thread;
-	__u64 hits;
-	int i, n = rounds(2000);
 
 	ASSERT_EQ(0, pthread_create(&thread, NULL, call, &caller));
+	pin(1); /* if there is one, and not where the hits are counted */
 	for (i = 0; i < n; i++) {
-		if (replace(self->file[i % NR], i % NR, self->func, OVER) != self->func)
+		if (replace(self->path[i % NR], i % NR, self->func, OVER) != self->func)
 			break;
 		if (i % 16 == 0)
 			sched_yield();
 	}
-	__atomic_store_n(&caller.stop, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&caller.stop, true, __ATOMIC_RELEASE);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(n, i);
 	EXPECT_GE(caller.calls, area_get(&self->area, 0) + area_get(&self->area, 1));
+	EXPECT_EQ(1, caller.last);
+	EXPECT_EQ(caller.hits + 1, area_get(&self->area, 1));
+}
 
-	hits = area_get(&self->area, 1);
-	EXPECT_EQ(1, self->func());
-	EXPECT_EQ(hits + 1, area_get(&self->area, 1));
+/*
+ * Where in the file the code is, the VMA says: also while that is split and merged. Who
+ * takes the start of the one and the offset of the other for it finds the probe of page 0.
+ */
+TEST_F(remap, while_its_mapping_is_split)
+{
+	char *mem = map_pages(self->path[1], 0, NR, NULL);
+	struct caller caller = { .func = (func_t)(mem + PAGE), .area = &self->area };
+	int i, n = rounds(500), err = 0;
+	pthread_t thread;
+
+	ASSERT_NE(MAP_FAILED, (void *)mem);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, call, &caller));
+	pin(1); /* if there is one, and not where the hits are counted */
+	for (i = 0; i < n && !err; i++) {
+		err = mprotect(mem, PAGE, i % 2 ? PROT_READ | PROT_EXEC : PROT_READ);
+		if (i % 16 == 0)
+			sched_yield();
+	}
+	__atomic_store_n(&caller.stop, true, __ATOMIC_RELEASE);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, err);
+	EXPECT_EQ(0, area_get(&self->area, 0));
+	EXPECT_EQ(caller.calls, area_get(&self->area, 1));
 }
 
 TEST_HARNESS_MAIN

@@ -254,7 +254,7 @@ TEST_F(step, signal_comes_after_it)
 	/* The task has looked at it, and does the step once more */
 	ASSERT_TRUE(wait_until(late_page_is_awaited(&self->page)));
 	EXPECT_EQ(0, __atomic_load_n(&signalled, __ATOMIC_SEQ_CST));
-	ASSERT_EQ(0, late_page_give(&self->page));
+	ASSERT_EQ(0, late_page_give(&self->page, NULL));
 	EXPECT_EQ(0, pthread_join(self->thread, NULL));
 	EXPECT_EQ(SIGUSR1, signalled);
 	EXPECT_EQ(1, loaded);
@@ -289,7 +289,7 @@ TEST_F(step, probe_goes_before_its_end)
 		user_hits(1);
 		close(fd);
 	}
-	ASSERT_EQ(0, late_page_give(&self->page));
+	ASSERT_EQ(0, late_page_give(&self->page, NULL));
 	__atomic_store_n(&signalled, 1, __ATOMIC_SEQ_CST);
 	EXPECT_EQ(0, pthread_join(self->thread, NULL));
 	EXPECT_EQ(1, loaded);
