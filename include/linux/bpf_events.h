@@ -22,6 +22,12 @@ struct perf_event;
 struct perf_event_query_bpf;
 struct seq_file;
 
+/* One program at both ends of a call: see bpf_session_is_return(). */
+static inline bool bpf_is_session_type(enum bpf_attach_type type)
+{
+	return type == BPF_TRACE_KPROBE_SESSION || type == BPF_TRACE_UPROBE_SESSION;
+}
+
 #ifdef CONFIG_BPF_EVENTS
 void bpf_event_lock(void);
 void bpf_event_unlock(void);
@@ -62,6 +68,7 @@ void bpf_event_filter_show_fdinfo(struct seq_file *m, struct trace_event_file *f
 
 bool bpf_uprobe_event_run(const struct bpf_event_array *array,
 			  unsigned long func_ip, struct pt_regs *regs);
+void bpf_uprobe_event_missed(struct trace_event_call *call);
 
 /**
  * bpf_event_passes() - put a hit of a trace event before its BPF programs
@@ -209,6 +216,8 @@ static inline bool bpf_uprobe_event_passes(struct trace_event_call *call,
 }
 
 static inline void bpf_event_missed(struct trace_event_call *call) { }
+
+static inline void bpf_uprobe_event_missed(struct trace_event_call *call) { }
 
 static inline void bpf_event_lock(void) { }
 

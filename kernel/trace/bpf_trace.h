@@ -28,6 +28,13 @@ struct bpf_hit {
 	unsigned long	func_ip;	/* 0: that of the kprobe which is running */
 };
 
+/* A hit of a session can be either end of a call, and has a word for both. */
+struct bpf_session_hit {
+	struct bpf_hit	hit;
+	bool		is_return;
+	u64		*cookie;
+};
+
 /*
  * The hit of the program which runs on this CPU under bpf_prog_active. NULL
  * where there is none: what runs then is on a uprobe, and current->bpf_ctx
@@ -262,8 +269,8 @@ bpf_event_run_sole(const struct bpf_attachment *att, void *ctx, bool *pass)
 
 static inline bool is_multi_attach_type(enum bpf_attach_type type)
 {
-	return type == BPF_TRACE_KPROBE_MULTI || type == BPF_TRACE_KPROBE_SESSION ||
-	       type == BPF_TRACE_UPROBE_MULTI;
+	return type == BPF_TRACE_KPROBE_MULTI || type == BPF_TRACE_UPROBE_MULTI ||
+	       bpf_is_session_type(type);
 }
 
 DEFINE_LOCK_GUARD_0(bpf_event, bpf_event_lock(), bpf_event_unlock())
@@ -436,7 +443,7 @@ static inline int bpf_kprobe_multi_link_create(const union bpf_attr *attr,
 /* current->bpf_ctx of a program on a uprobe. */
 struct bpf_uprobe_run_ctx {
 	struct bpf_run_ctx	run_ctx;
-	struct bpf_hit		hit;
+	const struct bpf_hit	*hit;
 };
 
 #ifdef CONFIG_UPROBES
@@ -449,7 +456,8 @@ static inline int bpf_uprobe_multi_link_create(const union bpf_attr *attr,
 }
 #endif
 
-u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, u64 cookie,
-			      unsigned long func_ip, struct pt_regs *regs);
+u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, const struct bpf_hit *hit,
+			      struct pt_regs *regs);
+void bpf_attachment_missed_uprobe(const struct bpf_attachment *att);
 
 #endif /* _KERNEL_TRACE_BPF_TRACE_H */

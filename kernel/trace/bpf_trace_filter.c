@@ -110,7 +110,7 @@ static __always_inline bool filter_is_asked(const struct trace_event_file *file)
 }
 
 /**
- * bpf_event_filter_missed() - account a hit that never got to a kprobe event
+ * bpf_event_filter_missed() - account a hit that never got to a probe event
  * @file: the event in its instance
  *
  * bpf_event_missed() for the event's filter, if it has one.
@@ -141,6 +141,7 @@ NOKPROBE_SYMBOL(bpf_event_filter_missed);
 bool bpf_event_filter_run_uprobe(struct trace_event_file *file, unsigned long func_ip,
 				 struct pt_regs *regs)
 {
+	const struct bpf_hit hit = { .func_ip = func_ip };
 	const struct bpf_event_filter *filter;
 
 	guard(rcu)();
@@ -148,7 +149,7 @@ bool bpf_event_filter_run_uprobe(struct trace_event_file *file, unsigned long fu
 	if (!filter)
 		return true;
 
-	return bpf_attachment_hit_uprobe(&filter->att, 0, func_ip, regs);
+	return bpf_attachment_hit_uprobe(&filter->att, &hit, regs);
 }
 #endif
 

@@ -65,7 +65,7 @@ extern const struct bpf_func_proto bpf_perf_event_output_proto_tp;
 u64 bpf_get_stackid(u64 regs, u64 map, u64 flags, u64 r4, u64 r5);
 u64 bpf_get_stack(u64 regs, u64 buf, u64 size, u64 flags, u64 r5);
 
-/* bpf_trace_kprobe_multi.c: kfuncs, for programs only */
+/* bpf_trace_hit.c: kfuncs, for programs only */
 bool bpf_session_is_return(void);
 __u64 *bpf_session_cookie(void);
 

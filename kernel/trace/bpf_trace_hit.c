@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * BPF helpers that tell a program about the hit which it was run for: where it
- * is, and which of its attachments that belongs to.
+ * is, and which of its attachments that belongs to; and the kfuncs of sessions.
  */
 #include <linux/bpf.h>
+#include <linux/bpf_events.h>
+#include <linux/bpf_verifier.h>
+#include <linux/btf.h>
+#include <linux/btf_ids.h>
 #include <linux/filter.h>
+#include <linux/init.h>
 #include <linux/kprobes.h>
+#include <linux/module.h>
 #include <linux/uaccess.h>
 
 #include "bpf_trace.h"
@@ -28,8 +34,7 @@ static const struct bpf_hit *hit_current(void)
 {
 	const struct bpf_hit *hit = this_cpu_read(bpf_current_hit);
 
-	return hit ?: &container_of(current->bpf_ctx, struct bpf_uprobe_run_ctx,
-				    run_ctx)->hit;
+	return hit ?: container_of(current->bpf_ctx, struct bpf_uprobe_run_ctx, run_ctx)->hit;
 }
 
 /* The function of the running kprobe, 0 if that is somewhere inside it. */
@@ -99,3 +104,57 @@ const struct bpf_func_proto *bpf_hit_func_proto(enum bpf_func_id func_id)
 		return NULL;
 	}
 }
+
+/*
+ * Only programs that were loaded for sessions may call these kfuncs, and only the hits of
+ * sessions run such programs.
+ */
+static const struct bpf_session_hit *session_hit_current(void)
+{
+	return container_of(hit_current(), struct bpf_session_hit, hit);
+}
+
+/**
+ * bpf_session_is_return() - which end of the call is this?
+ *
+ * Return: false at the entry of the function, true at its return.
+ */
+__bpf_kfunc bool bpf_session_is_return(void)
+{
+	return session_hit_current()->is_return;
+}
+
+/**
+ * bpf_session_cookie() - 64 bits that go from the entry of a call to its return
+ *
+ * Return: where they are; 0 at the entry.
+ */
+__bpf_kfunc __u64 *bpf_session_cookie(void)
+{
+	return session_hit_current()->cookie;
+}
+
+BTF_KFUNCS_START(session_kfunc_ids)
+BTF_ID_FLAGS(func, bpf_session_is_return)
+BTF_ID_FLAGS(func, bpf_session_cookie)
+BTF_KFUNCS_END(session_kfunc_ids)
+
+static int session_kfunc_filter(const struct bpf_prog *prog, u32 kfunc_id)
+{
+	if (!btf_id_set8_contains(&session_kfunc_ids, kfunc_id))
+		return 0;
+	return resolve_prog_type(prog) == BPF_PROG_TYPE_KPROBE &&
+	       bpf_is_session_type(prog->expected_attach_type) ? 0 : -EACCES;
+}
+
+static const struct btf_kfunc_id_set session_kfunc_set = {
+	.owner	= THIS_MODULE,
+	.set	= &session_kfunc_ids,
+	.filter	= session_kfunc_filter,
+};
+
+static int __init session_kfuncs_init(void)
+{
+	return register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &session_kfunc_set);
+}
+late_initcall(session_kfuncs_init);

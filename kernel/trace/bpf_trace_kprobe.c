@@ -133,6 +133,7 @@ int bpf_kprobe_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
 	case BPF_TRACE_KPROBE_SESSION:
 		return bpf_kprobe_multi_link_create(attr, prog);
 	case BPF_TRACE_UPROBE_MULTI:
+	case BPF_TRACE_UPROBE_SESSION:
 		return bpf_uprobe_multi_link_create(attr, prog);
 	default:
 		return -EINVAL;
@@ -156,6 +157,7 @@ int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
 	case BPF_TRACE_KPROBE_MULTI:
 	case BPF_TRACE_KPROBE_SESSION:
 	case BPF_TRACE_UPROBE_MULTI:
+	case BPF_TRACE_UPROBE_SESSION:
 		return prog->expected_attach_type == type ? 0 : -EINVAL;
 	default:
 		return -EINVAL;

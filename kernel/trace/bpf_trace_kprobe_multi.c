@@ -15,10 +15,7 @@
 #include <linux/atomic.h>
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
-#include <linux/bpf_verifier.h>
 #include <linux/bsearch.h>
-#include <linux/btf.h>
-#include <linux/btf_ids.h>
 #include <linux/error-injection.h>
 #include <linux/filter.h>
 #include <linux/fprobe.h>
@@ -63,13 +60,6 @@ struct bpf_kprobe_multi_link {
 	struct llist_node			gone; /* in kprobe_multi_gone */
 	u32					nr_sites;
 	struct kprobe_multi_site		sites[] __counted_by(nr_sites);
-};
-
-/* A hit of a session can be either end of a call, and has a word for both. */
-struct kprobe_session_hit {
-	struct bpf_hit	hit;
-	bool		is_return;
-	u64		*cookie;
 };
 
 static struct bpf_kprobe_multi_link *kprobe_multi_link(const struct bpf_link *link)
@@ -124,7 +114,7 @@ static __always_inline int
 kprobe_multi_run(struct bpf_kprobe_multi_link *link, unsigned long ip, struct pt_regs *regs,
 		 bool is_return, void *session_cookie)
 {
-	struct kprobe_session_hit hit;
+	struct bpf_session_hit hit;
 	int ret;
 
 	if (!bpf_guard_enter()) {
@@ -672,57 +662,3 @@ int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	}
 	return bpf_link_settle(&primer);
 }
-
-/*
- * The kfuncs of sessions. Only programs that were loaded as such may call them,
- * and these run from nothing but kprobe_multi_run().
- */
-static const struct kprobe_session_hit *kprobe_session_current(void)
-{
-	return container_of(this_cpu_read(bpf_current_hit), struct kprobe_session_hit, hit);
-}
-
-/**
- * bpf_session_is_return() - which end of the call is this?
- *
- * Return: false at the entry of the function, true at its return.
- */
-__bpf_kfunc bool bpf_session_is_return(void)
-{
-	return kprobe_session_current()->is_return;
-}
-
-/**
- * bpf_session_cookie() - 64 bits that go from the entry of a call to its return
- *
- * Return: where they are; 0 at the entry.
- */
-__bpf_kfunc __u64 *bpf_session_cookie(void)
-{
-	return kprobe_session_current()->cookie;
-}
-
-BTF_KFUNCS_START(kprobe_session_kfunc_ids)
-BTF_ID_FLAGS(func, bpf_session_is_return)
-BTF_ID_FLAGS(func, bpf_session_cookie)
-BTF_KFUNCS_END(kprobe_session_kfunc_ids)
-
-static int kprobe_session_kfunc_filter(const struct bpf_prog *prog, u32 kfunc_id)
-{
-	if (!btf_id_set8_contains(&kprobe_session_kfunc_ids, kfunc_id))
-		return 0;
-	return resolve_prog_type(prog) == BPF_PROG_TYPE_KPROBE &&
-	       prog->expected_attach_type == BPF_TRACE_KPROBE_SESSION ? 0 : -EACCES;
-}
-
-static const struct btf_kfunc_id_set kprobe_session_kfunc_set = {
-	.owner	= THIS_MODULE,
-	.set	= &kprobe_session_kfunc_ids,
-	.filter	= kprobe_session_kfunc_filter,
-};
-
-static int __init kprobe_session_init(void)
-{
-	return register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &kprobe_session_kfunc_set);
-}
-late_initcall(kprobe_session_init);

@@ -30,8 +30,7 @@ static u32 bpf_attachment_run_unless_released(const struct bpf_attachment *att,
 /**
  * bpf_attachment_hit_uprobe() - run a program on a uprobe
  * @att: the program
- * @cookie: what bpf_get_attach_cookie() is to return
- * @func_ip: what bpf_get_func_ip() is to return
+ * @hit: what the program may ask about; @func_ip of it is not 0
  * @regs: the registers of the task in user space, the program's context
  *
  * One that is released is not run: the task may have slept since it found it, in a
@@ -40,15 +39,10 @@ static u32 bpf_attachment_run_unless_released(const struct bpf_attachment *att,
  * Context: process. Reader of RCU tasks trace, which keeps @att; for filters, of RCU.
  * Return: what the program returns, 1 if it is not run.
  */
-u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, u64 cookie,
-			      unsigned long func_ip, struct pt_regs *regs)
+u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, const struct bpf_hit *hit,
+			      struct pt_regs *regs)
 {
-	struct bpf_uprobe_run_ctx run = {
-		.hit = {
-			.cookie = cookie,
-			.func_ip = func_ip,
-		},
-	};
+	struct bpf_uprobe_run_ctx run = { .hit = hit };
 	struct bpf_run_ctx *outer;
 	u32 ret;
 
@@ -65,6 +59,21 @@ u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, u64 cookie,
 	}
 	bpf_reset_run_ctx(outer);
 	return ret;
+}
+
+/**
+ * bpf_attachment_missed_uprobe() - account a hit of a uprobe that did not run a program
+ * @att: the program
+ *
+ * Context: process. Reader of RCU tasks trace, which keeps @att.
+ */
+void bpf_attachment_missed_uprobe(const struct bpf_attachment *att)
+{
+	guard(rcu)();
+	guard(preempt)();
+	/* Its program may be gone. */
+	if (!READ_ONCE(att->released))
+		bpf_attachment_missed(att);
 }
 
 /*
@@ -91,9 +100,10 @@ static bool bpf_uprobe_slot_passes(const struct bpf_event_slot *slot,
 				   unsigned long func_ip, struct pt_regs *regs)
 {
 	const struct bpf_attachment *att = READ_ONCE(slot->active);
+	const struct bpf_hit hit = { .cookie = att->hit.cookie, .func_ip = func_ip };
 
 	return att == &bpf_idle_attachment || !bpf_uprobe_covers_current(att) ||
-	       bpf_attachment_hit_uprobe(att, att->hit.cookie, func_ip, regs);
+	       bpf_attachment_hit_uprobe(att, &hit, regs);
 }
 
 /**
@@ -116,4 +126,27 @@ bool bpf_uprobe_event_run(const struct bpf_event_array *array,
 			pass = false;
 	}
 	return pass;
+}
+
+/**
+ * bpf_uprobe_event_missed() - account a hit that never got to a uprobe event's programs
+ * @call: the event
+ *
+ * Context: process. Reader of RCU tasks trace.
+ */
+void bpf_uprobe_event_missed(struct trace_event_call *call)
+{
+	const struct bpf_event_array *array;
+	const struct bpf_attachment *att;
+	u32 i;
+
+	array = rcu_dereference_check(call->bpf_array, rcu_read_lock_trace_held());
+	if (!array)
+		return;
+
+	for (i = 0; i < array->nr; i++) {
+		att = READ_ONCE(array->slots[i].active);
+		if (att != &bpf_idle_attachment && bpf_uprobe_covers_current(att))
+			bpf_attachment_missed_uprobe(att);
+	}
 }

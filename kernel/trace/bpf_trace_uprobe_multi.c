@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Links of one kprobe program to many places in one file, or, with
- * BPF_F_UPROBE_MULTI_RETURN, to the returns from the functions that are there.
+ * BPF_F_UPROBE_MULTI_RETURN, to the returns from the functions that are there,
+ * or, as a session, to both.
  *
  *	uprobe, at sites[].offset --> sites[].consumer
  *	link --> path, task	the file, and the only process to run for
@@ -57,6 +58,11 @@ static struct bpf_uprobe_multi_link *uprobe_multi_link(const struct bpf_link *li
 	return container_of(link, struct bpf_uprobe_multi_link, link);
 }
 
+static bool uprobe_multi_is_session(const struct bpf_uprobe_multi_link *link)
+{
+	return link->link.prog->expected_attach_type == BPF_TRACE_UPROBE_SESSION;
+}
+
 static void uprobe_multi_put(struct bpf_uprobe_multi_link *link)
 {
 	if (!refcount_dec_and_test(&link->refs))
@@ -72,30 +78,84 @@ static void uprobe_multi_site_gone(struct uprobe_consumer *consumer)
 	uprobe_multi_put(container_of(consumer, struct uprobe_multi_site, consumer)->link);
 }
 
-static void uprobe_multi_run(struct uprobe_consumer *consumer, unsigned long func_ip,
-			     struct pt_regs *regs)
+static bool uprobe_multi_covers_current(const struct bpf_uprobe_multi_link *link)
 {
+	return !link->task || same_thread_group(link->task, current);
+}
+
+/* Return: what the program returns, 1 if it is not run. */
+static __always_inline u32
+uprobe_multi_run(struct uprobe_consumer *consumer, unsigned long func_ip, struct pt_regs *regs,
+		 bool is_return, u64 *session_cookie)
+{
+	struct bpf_session_hit hit;
 	struct uprobe_multi_site *site;
-	struct bpf_uprobe_multi_link *link;
 
 	site = container_of(consumer, struct uprobe_multi_site, consumer);
-	link = site->link;
-	if (!link->task || same_thread_group(link->task, current))
-		bpf_attachment_hit_uprobe(&link->att, site->cookie, func_ip, regs);
+	if (!uprobe_multi_covers_current(site->link))
+		return 1;
+
+	hit.hit.func_ip = func_ip;
+	hit.hit.cookie = site->cookie;
+	hit.is_return = is_return;
+	hit.cookie = session_cookie;
+	return bpf_attachment_hit_uprobe(&site->link->att, &hit.hit, regs);
 }
 
 /* What the program returns says nothing: its uprobe stays where it is. */
 static int uprobe_multi_entry(struct uprobe_consumer *consumer, struct pt_regs *regs)
 {
-	uprobe_multi_run(consumer, instruction_pointer(regs), regs);
+	uprobe_multi_run(consumer, instruction_pointer(regs), regs, false, NULL);
 	return 0;
 }
 
 static int uprobe_multi_return(struct uprobe_consumer *consumer, unsigned long func,
 			       struct pt_regs *regs)
 {
-	uprobe_multi_run(consumer, func, regs);
+	uprobe_multi_run(consumer, func, regs, true, NULL);
 	return 0;
+}
+
+/*
+ * The program leaves out the return of a call for which it returns 1. One that did not
+ * run at the entry does not get to see the return alone.
+ */
+static int uprobe_session_entry(struct uprobe_consumer *consumer, struct pt_regs *regs)
+{
+	u64 cookie = 0;
+
+	if (uprobe_multi_run(consumer, instruction_pointer(regs), regs, false, &cookie))
+		return UPROBE_HANDLER_NO_RETURN;
+	if (uprobe_follow_call(consumer, cookie))
+		return 0;
+
+	bpf_attachment_missed_uprobe(&container_of(consumer, struct uprobe_multi_site,
+						   consumer)->link->att);
+	return UPROBE_HANDLER_NO_RETURN;
+}
+
+static int uprobe_session_return(struct uprobe_consumer *consumer, unsigned long func,
+				 struct pt_regs *regs)
+{
+	u64 *cookie = uprobe_followed_call(consumer);
+
+	if (cookie)
+		uprobe_multi_run(consumer, func, regs, true, cookie);
+	return 0;
+}
+
+/* A return that cannot be probed is missed by those that would have run there. */
+static void uprobe_multi_missed(struct uprobe_consumer *consumer)
+{
+	const struct bpf_uprobe_multi_link *link;
+
+	/* A session has told whether it wants this return. */
+	if (consumer->handler && !uprobe_followed_call(consumer))
+		return;
+
+	link = container_of(consumer, struct uprobe_multi_site, consumer)->link;
+	if (uprobe_multi_covers_current(link))
+		bpf_attachment_missed_uprobe(&link->att);
 }
 
 /*
@@ -124,6 +184,7 @@ enum uprobe_multi_error {
 	UPROBE_MULTI_BAD_SITE,
 	UPROBE_MULTI_BAD_INSN,
 	UPROBE_MULTI_CHANGED,
+	UPROBE_MULTI_SESSION_RETURN,
 };
 
 static struct tracing_refusal uprobe_multi_errors[] = {
@@ -137,6 +198,8 @@ static struct tracing_refusal uprobe_multi_errors[] = {
 		"There is no instruction here that can be probed" },
 	[UPROBE_MULTI_CHANGED] = { -ESTALE,
 		"The file has changed here since somebody probed it, who has to end that first" },
+	[UPROBE_MULTI_SESSION_RETURN] = { -EINVAL,
+		"A session runs at both ends of a call, and takes no BPF_F_UPROBE_MULTI_RETURN" },
 };
 
 #define UPROBE_MULTI_CMD "LINK_CREATE uprobe_multi "
@@ -218,10 +281,16 @@ static int uprobe_multi_get_sites(struct bpf_uprobe_multi_link *link, const unio
 		if (site->offset < 0)
 			return uprobe_multi_refuse_site(site, UPROBE_MULTI_BAD_OFFSET);
 
-		if (link->flags & BPF_F_UPROBE_MULTI_RETURN)
+		if (uprobe_multi_is_session(link)) {
+			site->consumer.handler = uprobe_session_entry;
+			site->consumer.ret_handler = uprobe_session_return;
+		} else if (link->flags & BPF_F_UPROBE_MULTI_RETURN) {
 			site->consumer.ret_handler = uprobe_multi_return;
-		else
+		} else {
 			site->consumer.handler = uprobe_multi_entry;
+		}
+		if (site->consumer.ret_handler)
+			site->consumer.missed = uprobe_multi_missed;
 		if (link->task)
 			site->consumer.filter = uprobe_multi_filter;
 		site->consumer.gone = uprobe_multi_site_gone;
@@ -376,9 +445,10 @@ static const struct bpf_link_ops uprobe_multi_link_ops = {
  *
  * Context: process.
  * Return: the descriptor of the link, or
- * * -EINVAL: a program that overrides return values; unknown flags; no path,
- *   offsets or count; a negative pid or offset; a place outside the file or
- *   misaligned, or with a reference counter that is not the one it has already
+ * * -EINVAL: a program that overrides return values; unknown flags, or
+ *   BPF_F_UPROBE_MULTI_RETURN of a session; no path, offsets or count; a negative
+ *   pid or offset; a place outside the file or misaligned, or with a reference
+ *   counter that is not the one it has already
  * * -E2BIG: more than UPROBE_MULTI_MAX_SITES places
  * * -EBADF: the path is not of a regular file
  * * -ESRCH: no such process
@@ -387,6 +457,7 @@ static const struct bpf_link_ops uprobe_multi_link_ops = {
  */
 int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
 {
+	u32 flags = attr->link_create.uprobe_multi.flags;
 	u32 nr = attr->link_create.uprobe_multi.cnt;
 	pid_t pid = attr->link_create.uprobe_multi.pid;
 	struct bpf_uprobe_multi_link *link;
@@ -396,8 +467,12 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	if (!IS_ENABLED(CONFIG_64BIT))
 		return -EOPNOTSUPP;
 	if (attr->link_create.flags || pid < 0 || prog->kprobe_override ||
-	    attr->link_create.uprobe_multi.flags & ~BPF_F_UPROBE_MULTI_RETURN)
+	    flags & ~BPF_F_UPROBE_MULTI_RETURN)
 		return -EINVAL;
+	if (flags && prog->expected_attach_type == BPF_TRACE_UPROBE_SESSION)
+		return bpf_refuse(&uprobe_multi_errors[UPROBE_MULTI_SESSION_RETURN],
+				  strlen(UPROBE_MULTI_CMD),
+				  UPROBE_MULTI_CMD "flags 0x%x", flags);
 	if (!attr->link_create.uprobe_multi.path ||
 	    !attr->link_create.uprobe_multi.offsets || !nr)
 		return -EINVAL;
@@ -408,7 +483,7 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	if (!link)
 		return -ENOMEM;
 	link->nr_sites = nr;
-	link->flags = attr->link_create.uprobe_multi.flags;
+	link->flags = flags;
 	refcount_set(&link->refs, 1);
 	bpf_link_init(&link->link, BPF_LINK_TYPE_UPROBE_MULTI, &uprobe_multi_link_ops, prog);
 

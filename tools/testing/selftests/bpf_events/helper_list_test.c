@@ -61,6 +61,21 @@ FIXTURE_VARIANT_ADD(helper_list, uprobe_multi_sleepable) {
 	.flags = BPF_F_SLEEPABLE,
 };
 
+FIXTURE_VARIANT_ADD(helper_list, uprobe_session) {
+	.type = BPF_PROG_TYPE_KPROBE,
+	.attach = BPF_TRACE_UPROBE_SESSION,
+	.special = KPROBE | COOKIE,
+	.license = "GPL",
+};
+
+FIXTURE_VARIANT_ADD(helper_list, uprobe_session_sleepable) {
+	.type = BPF_PROG_TYPE_KPROBE,
+	.attach = BPF_TRACE_UPROBE_SESSION,
+	.special = KPROBE | COOKIE,
+	.license = "GPL",
+	.flags = BPF_F_SLEEPABLE,
+};
+
 FIXTURE_VARIANT_ADD(helper_list, other_license) {
 	.type = BPF_PROG_TYPE_KPROBE,
 	.special = KPROBE | COOKIE,

@@ -381,6 +381,30 @@ TEST_F(user, signal)
 	EXPECT_TRUE(seen(self, 2));
 }
 
+static unsigned int nested_calls;
+
+static void nest(void)
+{
+	if (nested_calls--)
+		inside(nest);
+}
+
+/* The kernel follows 64 calls of a thread at a time */
+TEST_F(user, more_calls_than_are_followed)
+{
+	int i;
+
+	if (mainline())
+		SKIP(return, "mainline does not count what it misses there");
+	nested_calls = 64 + 6 - 1;
+	inside(nest);
+	for (i = 0; i < user_ways(); i++)
+		EXPECT_EQ(6, fdinfo_number(self->fds[i], "bpf_prog_missed"));
+	EXPECT_TRUE(seen(self, 64));
+	for (i = 0; i < user_ways(); i++)
+		EXPECT_EQ(6, fdinfo_number(self->fds[i], "bpf_prog_missed"));
+}
+
 static sigjmp_buf env;
 
 static void jump_away(int sig)

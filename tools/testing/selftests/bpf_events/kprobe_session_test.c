@@ -5,23 +5,11 @@
  */
 #include "common.h"
 #include "hitter.h"
-#include "types.h"
 #include "multi.h"
+#include "session.h"
 
-#define IS_RETURN "bpf_session_is_return"
-#define COOKIE_FUNC "bpf_session_cookie"
 /* A function that the one of sched_rr_get_interval(2) calls */
 #define INNER_FUNC "put_timespec64"
-
-/* Slots: for each function of the link */
-enum {
-	ENTRIES,
-	RETURNS = ENTRIES + TALLIES,
-	MATCHES = RETURNS + TALLIES,	/* the return found what the entry left */
-	COOKIES = MATCHES + TALLIES,	/* of the attachment, as seen on return */
-	VERDICT = COOKIES + TALLIES,	/* what the entry returns */
-	TGID = VERDICT + TALLIES,		/* of whom to count, 0: of all */
-};
 
 FIXTURE(session) {
 	struct area area;
@@ -42,63 +30,6 @@ FIXTURE_VARIANT_ADD(session, by_address) {
 	.by_addr = true,
 };
 
-/*
- * The entry leaves a number that only this call has: the thread's, and the
- * function's in place of the process'.
- */
-static int session_prog(struct area *area, int is_return, int cookie)
-{
-	struct bpf_insn insns[] = {
-		BPF_MOV64_REG(BPF_REG_6, BPF_REG_1),
-		BPF_EMIT_CALL(BPF_FUNC_get_current_pid_tgid),
-		BPF_MOV64_REG(BPF_REG_8, BPF_REG_0),
-		BPF_ALU64_IMM(BPF_RSH, BPF_REG_0, 32),
-		AREA(BPF_REG_7, area, 0),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_7, 8 * TGID),
-		BPF_JMP_IMM(BPF_JEQ, BPF_REG_1, 0, 1),
-		BPF_JMP_REG(BPF_JNE, BPF_REG_1, BPF_REG_0, 28),
-
-		/* R9 is the cookie, R7 the function's slot 0, R8 the number */
-		BPF_MOV64_REG(BPF_REG_1, BPF_REG_6),
-		BPF_EMIT_CALL(BPF_FUNC_get_attach_cookie),
-		BPF_MOV64_REG(BPF_REG_9, BPF_REG_0),
-		BPF_ALU64_IMM(BPF_AND, BPF_REG_0, TALLIES - 1),
-		BPF_ALU64_IMM(BPF_LSH, BPF_REG_0, 3),
-		BPF_ALU64_REG(BPF_ADD, BPF_REG_7, BPF_REG_0),
-		BPF_MOV64_REG(BPF_REG_1, BPF_REG_6),
-		BPF_EMIT_CALL(BPF_FUNC_get_func_ip),
-		BPF_ALU64_IMM(BPF_LSH, BPF_REG_0, 32),
-		BPF_ALU64_IMM(BPF_LSH, BPF_REG_8, 32),
-		BPF_ALU64_IMM(BPF_RSH, BPF_REG_8, 32),
-		BPF_ALU64_REG(BPF_OR, BPF_REG_8, BPF_REG_0),
-		CALL_KFUNC(cookie),
-		BPF_MOV64_REG(BPF_REG_6, BPF_REG_0),
-		CALL_KFUNC(is_return),
-		BPF_MOV64_IMM(BPF_REG_1, 1),
-		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, 0, 6),
-
-		/* Entry: it counts if no other call has left a number here */
-		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_6, 0),
-		BPF_STX_MEM(BPF_DW, BPF_REG_6, BPF_REG_8, 0),
-		BPF_JMP_IMM(BPF_JNE, BPF_REG_2, 0, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_1, 8 * ENTRIES),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_7, 8 * VERDICT),
-		BPF_JMP_A(6),
-
-		/* Return */
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_1, 8 * RETURNS),
-		BPF_STX_MEM(BPF_DW, BPF_REG_7, BPF_REG_9, 8 * COOKIES),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_6, 0),
-		BPF_JMP_REG(BPF_JNE, BPF_REG_2, BPF_REG_8, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_1, 8 * MATCHES),
-		BPF_MOV64_IMM(BPF_REG_0, 0),
-		BPF_ALU64_IMM(BPF_AND, BPF_REG_0, 1),
-		BPF_EXIT_INSN(),
-	};
-
-	return prog_load_as(insns, ARRAY_SIZE(insns), BPF_TRACE_KPROBE_SESSION, 0);
-}
-
 FIXTURE_SETUP(session)
 {
 	const char *missing = multi_prepare();
@@ -108,8 +39,7 @@ FIXTURE_SETUP(session)
 	if (access(VMLINUX_BTF, F_OK))
 		SKIP(return, "CONFIG_DEBUG_INFO_BTF");
 	ASSERT_EQ(0, area_create(&self->area));
-	self->prog = session_prog(&self->area, btf_func_id(IS_RETURN),
-				  btf_func_id(COOKIE_FUNC));
+	self->prog = session_prog(&self->area, BPF_TRACE_KPROBE_SESSION, 0);
 	ASSERT_LE(0, self->prog);
 	multi_init(&self->multi, BPF_TRACE_KPROBE_SESSION, 0, variant->by_addr);
 	self->link = multi_link(&self->multi, self->prog);
@@ -119,17 +49,6 @@ FIXTURE_SETUP(session)
 FIXTURE_TEARDOWN_PARENT(session)
 {
 	EXPECT_STREQ("nothing", leftovers());
-}
-
-/* What there is of one function: "entries returns matches" */
-static const char *counts(struct area *area, unsigned int i)
-{
-	static char text[128];
-
-	snprintf(text, sizeof(text), "%llu %llu %llu",
-		 area_get(area, ENTRIES + i), area_get(area, RETURNS + i),
-		 area_get(area, MATCHES + i));
-	return text;
 }
 
 TEST_F(session, runs_on_entry_and_return)
@@ -259,9 +178,29 @@ FIXTURE(load) {
 	int cookie;
 };
 
+FIXTURE_VARIANT(load) {
+	enum bpf_attach_type attach;
+	__u32 flags;
+};
+
+FIXTURE_VARIANT_ADD(load, kprobe) {
+	.attach = BPF_TRACE_KPROBE_SESSION,
+	.flags = 0,
+};
+
+FIXTURE_VARIANT_ADD(load, uprobe) {
+	.attach = BPF_TRACE_UPROBE_SESSION,
+	.flags = 0,
+};
+
+FIXTURE_VARIANT_ADD(load, uprobe_sleepable) {
+	.attach = BPF_TRACE_UPROBE_SESSION,
+	.flags = BPF_F_SLEEPABLE,
+};
+
 FIXTURE_SETUP(load)
 {
-	const char *missing = multi_prepare();
+	const char *missing = prepare();
 
 	if (missing)
 		SKIP(return, "%s", missing);
@@ -282,12 +221,13 @@ static char log_text[4096];
 
 /* Loads without a word to stderr, but into log_text */
 static int load_quietly(const struct bpf_insn *insns, size_t cnt,
-			enum bpf_attach_type attach)
+			enum bpf_attach_type attach, __u32 flags)
 {
 	union bpf_attr attr;
 
 	prog_attr(&attr, insns, cnt);
 	attr.expected_attach_type = attach;
+	attr.prog_flags = flags;
 	attr.log_buf = (unsigned long)log_text;
 	attr.log_size = sizeof(log_text);
 	attr.log_level = 1;
@@ -315,11 +255,11 @@ TEST_F(load, kfuncs_are_of_sessions)
 		};
 
 		EXPECT_EQ(-EACCES, load_quietly(insns, ARRAY_SIZE(insns),
-						others[i / 2]));
+						others[i / 2], variant->flags));
 		EXPECT_NE(NULL, strstr(log_text, kfuncs[i % 2].name));
 		EXPECT_NE(NULL, strstr(log_text, "is not allowed"));
-		prog = load_quietly(insns, ARRAY_SIZE(insns),
-				    BPF_TRACE_KPROBE_SESSION);
+		prog = load_quietly(insns, ARRAY_SIZE(insns), variant->attach,
+				    variant->flags);
 		EXPECT_LE(0, prog);
 		close(prog);
 	}
@@ -340,13 +280,13 @@ TEST_F(load, returns_zero_or_one)
 			BPF_EXIT_INSN(),
 		};
 
-		prog = load_quietly(insns, ARRAY_SIZE(insns),
-				    BPF_TRACE_KPROBE_SESSION);
+		prog = load_quietly(insns, ARRAY_SIZE(insns), variant->attach,
+				    variant->flags);
 		EXPECT_EQ(rets[i].result, prog < 0 ? prog : 0);
 		close(prog);
 		/* Anything will do for the others */
 		prog = load_quietly(insns, ARRAY_SIZE(insns),
-				    BPF_TRACE_KPROBE_MULTI);
+				    BPF_TRACE_KPROBE_MULTI, 0);
 		EXPECT_LE(0, prog);
 		close(prog);
 	}
@@ -370,8 +310,8 @@ TEST_F(load, cookie_has_eight_bytes)
 			BPF_EXIT_INSN(),
 		};
 
-		prog = load_quietly(insns, ARRAY_SIZE(insns),
-				    BPF_TRACE_KPROBE_SESSION);
+		prog = load_quietly(insns, ARRAY_SIZE(insns), variant->attach,
+				    variant->flags);
 		EXPECT_EQ(offs[i].result, prog < 0 ? prog : 0);
 		close(prog);
 	}

@@ -216,6 +216,7 @@ TEST_F(load, kern_version_for_multi_links)
 {
 	const enum bpf_attach_type types[] = {
 		BPF_TRACE_KPROBE_MULTI, BPF_TRACE_KPROBE_SESSION, BPF_TRACE_UPROBE_MULTI,
+		BPF_TRACE_UPROBE_SESSION,
 	};
 	union bpf_attr attr;
 	int i;

@@ -222,9 +222,9 @@ enum {
 	TALLY_TGID = TALLY_SYS_ARG + TALLIES,	/* of whom to tally, 0: of all */
 };
 
-/* A program that tallies and returns @ret */
-static inline int tally_prog(struct area *area, enum bpf_attach_type attach,
-			     int ret)
+/* A program that tallies and returns @ret, loaded with @flags */
+static inline int tally_prog_with(struct area *area, enum bpf_attach_type attach,
+				  int ret, __u32 flags)
 {
 	struct bpf_insn insns[] = {
 		BPF_MOV64_REG(BPF_REG_6, BPF_REG_1),
@@ -262,7 +262,13 @@ static inline int tally_prog(struct area *area, enum bpf_attach_type attach,
 		BPF_EXIT_INSN(),
 	};
 
-	return prog_load_as(insns, ARRAY_SIZE(insns), attach, 0);
+	return prog_load_as(insns, ARRAY_SIZE(insns), attach, flags);
+}
+
+static inline int tally_prog(struct area *area, enum bpf_attach_type attach,
+			     int ret)
+{
+	return tally_prog_with(area, attach, ret, 0);
 }
 
 /* How often each of the functions was hit so far, as in "1 2 3 4 5" */

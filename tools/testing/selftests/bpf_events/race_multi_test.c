@@ -59,6 +59,12 @@ FIXTURE_VARIANT_ADD(race, uprobe_return) {
 	.ends = 1,
 };
 
+FIXTURE_VARIANT_ADD(race, uprobe_session) {
+	.attach = BPF_TRACE_UPROBE_SESSION,
+	.flags = 0,
+	.ends = 2,
+};
+
 FIXTURE_SETUP(race)
 {
 	const char *missing = multi_prepare() ?: uprobe_prepare();
@@ -70,6 +76,7 @@ FIXTURE_SETUP(race)
 	ASSERT_EQ(0, area_create(&self->area));
 	multi_init(&self->funcs.multi, variant->attach, variant->flags, false);
 	umulti_init(&self->funcs.umulti, variant->flags);
+	self->funcs.umulti.attach = variant->attach;
 }
 
 FIXTURE_TEARDOWN_PARENT(race)
@@ -80,7 +87,8 @@ FIXTURE_TEARDOWN_PARENT(race)
 /* Links the program to the functions, the one that hit_any() calls included */
 static int link_all(const struct funcs *funcs, int prog)
 {
-	if (funcs->multi.attach == BPF_TRACE_UPROBE_MULTI)
+	if (funcs->multi.attach == BPF_TRACE_UPROBE_MULTI ||
+	    funcs->multi.attach == BPF_TRACE_UPROBE_SESSION)
 		return umulti_link(&funcs->umulti, prog);
 	return multi_link(&funcs->multi, prog);
 }

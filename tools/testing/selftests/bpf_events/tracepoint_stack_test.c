@@ -110,6 +110,50 @@ TEST_F(stack, user_stack)
 	EXPECT_EQ(2, area_get(&self->area, 0));
 }
 
+static struct area *dive_area;
+static __u64 hits_meanwhile;
+
+static void leave_and_dive(void)
+{
+	if (!setjmp(before_the_dive()))
+		dive(9, leave_the_dive);
+	hits_meanwhile = area_get(dive_area, 0);
+	dive(0, NULL);
+	hits_meanwhile = area_get(dive_area, 0) - hits_meanwhile;
+}
+
+static void hit_kfree(void)
+{
+	dive(9, leave_and_dive);
+}
+
+/*
+ * A call whose return is probed has the kernel free what it had for those that
+ * longjmp() has left. Meanwhile it knows where the others return to: KASAN tells.
+ */
+TEST(user_stack_while_calls_are_forgotten)
+{
+	const char *missing = filter_prepare();
+	union bpf_attr attr;
+	struct probe probe;
+	struct area area;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, area_create(&area));
+	dive_area = &area;
+	load_attr(&attr, BPF_PROG_TYPE_TRACEPOINT, 0, 0);
+	ASSERT_EQ(0, uprobe_create_at(&probe, "", SELF, file_offset(dive), 0,
+				      PROBE_PMU | PROBE_RETURN));
+	ASSERT_LE(0, attach(&probe, count_prog(&area, 2 + STACK_FRAMES, 0)));
+	ASSERT_EQ(0, run_once("kmem/kfree", hit_kfree,
+			      stack_prog(&attr, &area, BPF_F_USER_STACK)));
+	/* Of ten that are forgotten, the kernel may keep one */
+	EXPECT_LE(9, hits_meanwhile);
+	EXPECT_EQ(10 + 1, area_get(&area, 2 + STACK_FRAMES));
+}
+
 /* A record of the program's own says where it was written */
 TEST_F(stack, perf_event_output)
 {

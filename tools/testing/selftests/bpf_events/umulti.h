@@ -50,6 +50,7 @@ static inline void call_user(unsigned int i, unsigned int n)
 
 /* What a uprobe_multi link is made of */
 struct umulti {
+	enum bpf_attach_type attach;	/* 0: BPF_TRACE_UPROBE_MULTI */
 	__u32 flags;
 	__u32 pid;
 	const char *path;
@@ -87,7 +88,7 @@ static inline void umulti_attr(const struct umulti *m, int prog,
 {
 	memset(attr, 0, sizeof(*attr));
 	attr->link_create.prog_fd = prog;
-	attr->link_create.attach_type = BPF_TRACE_UPROBE_MULTI;
+	attr->link_create.attach_type = m->attach ?: BPF_TRACE_UPROBE_MULTI;
 	attr->link_create.uprobe_multi.path = (unsigned long)m->path;
 	attr->link_create.uprobe_multi.offsets = (unsigned long)m->offsets;
 	attr->link_create.uprobe_multi.ref_ctr_offsets =

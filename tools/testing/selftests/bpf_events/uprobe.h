@@ -3,6 +3,8 @@
 #ifndef BPF_EVENTS_UPROBE_H
 #define BPF_EVENTS_UPROBE_H
 
+#include <setjmp.h>
+
 #include "prepare.h"
 
 #define SELF "/proc/self/exe"
@@ -32,6 +34,29 @@ static inline void user_hits(unsigned int n)
 static inline long user_hit_arg(int arg)
 {
 	return (long)user_func((__u64 *)(long)arg);
+}
+
+/* A function that calls itself, and another one at the end */
+static inline int dive(unsigned int n, void (*func)(void))
+{
+	if (n)
+		return dive(n - 1, func) + 1;
+	if (func)
+		func();
+	return 0;
+}
+
+/* That other one can leave all these calls to where setjmp() was called with this */
+static inline struct __jmp_buf_tag *before_the_dive(void)
+{
+	static jmp_buf env;
+
+	return env;
+}
+
+static inline void leave_the_dive(void)
+{
+	longjmp(before_the_dive(), 1);
 }
 
 /* Another process, with the same binary, that hits the probe @n times */

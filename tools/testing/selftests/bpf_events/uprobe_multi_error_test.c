@@ -11,6 +11,8 @@
 #include "multi_error.h"
 #include "umulti.h"
 
+#define SESSION_RETURN \
+	"A session runs at both ends of a call, and takes no BPF_F_UPROBE_MULTI_RETURN"
 #define BAD_SITE \
 	"Outside the file, misaligned, or with another reference counter already"
 
@@ -104,7 +106,7 @@ TEST_F(error, program_of_another_attach_type)
 {
 	const enum bpf_attach_type types[] = {
 		0, BPF_TRACE_FENTRY, BPF_PERF_EVENT, BPF_TRACE_KPROBE_MULTI,
-		BPF_TRACE_KPROBE_SESSION,
+		BPF_TRACE_KPROBE_SESSION, BPF_TRACE_UPROBE_SESSION,
 	};
 
 	expect_types_refused(_metadata, umulti_try, &self->attr, types, ARRAY_SIZE(types));
@@ -314,6 +316,24 @@ TEST_F(error, is_told)
 	EXPECT_TRUE(told_about("This offset is negative", "%s:0x%llx", self->exe, ~0ULL));
 	EXPECT_EQ(-EINVAL, try_place(m, self->prog, 1, m->offsets[1], 1));
 	EXPECT_TRUE(told_about(BAD_SITE, "%s:0x%llx", self->exe, m->offsets[1]));
+}
+
+/* It runs at both ends anyway */
+TEST_F(error, session)
+{
+	int prog = tally_prog(&self->area, BPF_TRACE_UPROBE_SESSION, 0);
+	struct umulti m = self->multi;
+	union bpf_attr attr;
+
+	m.attach = BPF_TRACE_UPROBE_SESSION;
+	umulti_attr(&m, prog, &attr);
+	EXPECT_EQ(variant->flags ? -EINVAL : 0, umulti_try(&attr));
+	if (variant->flags)
+		EXPECT_TRUE(told_about(SESSION_RETURN, "flags 0x%x", variant->flags));
+	/* A program that was loaded for the other kind of link cannot be one */
+	attr.link_create.uprobe_multi.flags = 0;
+	attr.link_create.prog_fd = self->prog;
+	EXPECT_EQ(-EINVAL, umulti_try(&attr));
 }
 
 #ifdef __x86_64__

@@ -426,6 +426,106 @@ TEST_F(files, two_files_at_one_address)
 	}
 }
 
+/* Its calls have the same stack pointer, and longjmp() leaves every other one */
+static void leave_and_stay(void)
+{
+	static unsigned int i;	/* not in a register, which the jump would restore */
+
+	for (i = 0; i < 3; i++) {
+		if (!setjmp(before_the_dive()))
+			dive(0, leave_the_dive);
+		dive(0, NULL);
+	}
+}
+
+FIXTURE(left) {
+	struct area area;
+	struct probe probe;
+	int prog;
+	int fd;
+};
+
+FIXTURE_VARIANT(left) {
+	unsigned int flags;
+};
+
+FIXTURE_VARIANT_ADD(left, uretprobe_event) {
+	.flags = PROBE_RETURN,
+};
+
+FIXTURE_VARIANT_ADD(left, uretprobe_pmu) {
+	.flags = PROBE_PMU | PROBE_RETURN,
+};
+
+FIXTURE_SETUP(left)
+{
+	const char *missing = uprobe_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, uprobe_create_at(&self->probe, "event", SELF, file_offset(dive), 0,
+				      variant->flags));
+	self->prog = count_prog(&self->area, 0, 0);
+	self->fd = attach(&self->probe, self->prog);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN_PARENT(left)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* The kernel follows 64 calls at a time */
+TEST_F(left, calls_that_were_left_make_room)
+{
+	static unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		if (!setjmp(before_the_dive()))
+			dive(60 + 4 * i, leave_the_dive);
+		EXPECT_EQ(5 * i, area_get(&self->area, 0));
+		EXPECT_EQ(4, dive(4, NULL));
+		EXPECT_EQ(5 * (i + 1), area_get(&self->area, 0));
+	}
+}
+
+TEST_F(left, the_last_of_the_room_is_left)
+{
+	EXPECT_EQ(62, dive(62, leave_and_stay));
+	EXPECT_EQ(63 + 3, area_get(&self->area, 0));
+	/* Now there is none but for those that stay */
+	EXPECT_EQ(63, dive(63, leave_and_stay));
+	EXPECT_EQ(63 + 3 + 64, area_get(&self->area, 0));
+}
+
+/* By whose program would have run: not by one that is paused, or of another process */
+TEST_F(left, returns_that_are_not_followed_are_missed)
+{
+	int pipe_fd, fd, prog = count_prog(&self->area, 1, 0);
+	pid_t child;
+
+	if (mainline())
+		SKIP(return, "mainline does not count what it misses there");
+	child = holder(&pipe_fd);
+	ASSERT_LT(0, child);
+	fd = attach_task(&self->probe, child, prog);
+	ASSERT_LE(0, fd);
+	dive(64 + 5, NULL);
+	EXPECT_EQ(64, area_get(&self->area, 0));
+	EXPECT_EQ(6, misses(self->prog));
+	EXPECT_EQ(6, fdinfo_number(self->fd, "bpf_prog_missed"));
+
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
+	dive(64 + 5, NULL);
+	EXPECT_EQ(64, area_get(&self->area, 0));
+	EXPECT_EQ(6, misses(self->prog));
+	EXPECT_EQ(0, misses(prog));
+	EXPECT_EQ(0, area_get(&self->area, 1));
+	close(pipe_fd);
+	child_status(child);
+}
+
 /* Functions that do nothing, one after the other: more than a task remembers at a time */
 extern const char places[];
 asm(".text; .balign 16; places: .rept 32; nop; ret; .balign 16; .endr");
