@@ -21,26 +21,15 @@
 
 #include "bpf_trace.h"
 
-static u32 bpf_attachment_run_unless_released(const struct bpf_attachment *att,
-					      struct pt_regs *regs)
+static __always_inline u32
+bpf_attachment_run_unless_released(const struct bpf_attachment *att, struct pt_regs *regs)
 {
 	return READ_ONCE(att->released) ? 1 : bpf_attachment_run(att, regs);
 }
 
-/**
- * bpf_attachment_hit_uprobe() - run a program on a uprobe
- * @att: the program
- * @hit: what the program may ask about; @func_ip of it is not 0
- * @regs: the registers of the task in user space, the program's context
- *
- * One that is released is not run: the task may have slept since it found it, in a
- * program that ran before.
- *
- * Context: process. Reader of RCU tasks trace, which keeps @att; for filters, of RCU.
- * Return: what the program returns, 1 if it is not run.
- */
-u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, const struct bpf_hit *hit,
-			      struct pt_regs *regs)
+static __always_inline u32
+attachment_hit_uprobe(const struct bpf_attachment *att, const struct bpf_hit *hit,
+		      struct pt_regs *regs)
 {
 	struct bpf_uprobe_run_ctx run = { .hit = hit };
 	struct bpf_run_ctx *outer;
@@ -59,6 +48,24 @@ u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, const struct bpf
 	}
 	bpf_reset_run_ctx(outer);
 	return ret;
+}
+
+/**
+ * bpf_attachment_hit_uprobe() - run a program on a uprobe
+ * @att: the program
+ * @hit: what the program may ask about; @func_ip of it is not 0
+ * @regs: the registers of the task in user space, the program's context
+ *
+ * One that is released is not run: the task may have slept since it found it, in a
+ * program that ran before.
+ *
+ * Context: process. Reader of RCU tasks trace, which keeps @att; for filters, of RCU.
+ * Return: what the program returns, 1 if it is not run.
+ */
+u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, const struct bpf_hit *hit,
+			      struct pt_regs *regs)
+{
+	return attachment_hit_uprobe(att, hit, regs);
 }
 
 /**
@@ -103,7 +110,7 @@ static bool bpf_uprobe_slot_passes(const struct bpf_event_slot *slot,
 	const struct bpf_hit hit = { .cookie = att->hit.cookie, .func_ip = func_ip };
 
 	return att == &bpf_idle_attachment || !bpf_uprobe_covers_current(att) ||
-	       bpf_attachment_hit_uprobe(att, &hit, regs);
+	       attachment_hit_uprobe(att, &hit, regs);
 }
 
 /**

@@ -29,7 +29,7 @@
 
 #define CALLS		256	/* timed at once; with 64 programs, too, less than a tick */
 #define MAX_PROGS	64
-#define MAX_PROBES	1024
+#define MAX_PROBES	5000
 #define TRIES		200
 #define SETTLE_MS	1000	/* what attach and detach leave to do later is done then */
 #define JMP32		0xe9	/* opcode of the jump that an optimized kprobe is */
@@ -186,23 +186,27 @@ struct hook {
 	const char *listed;	/* what kprobes/list must say of it */
 	struct ring *ring;	/* where what passes the programs is recorded */
 	enum way way;		/* how a program, or what is in its place, gets there */
+	bool session;		/* its program runs at both ends of a call */
 	const char *filter;	/* of WAY_STRING */
 };
 
-#define CROWD	12		/* more than a task has in its cache */
+#define CROWD		12	/* more than a task has in its cache */
+
+#define STRING_OF(x)	#x
+#define STRING(x)	STRING_OF(x)
 
 /* Functions: the kernel emulates the first instruction, except for that of bench_lea. */
 asm(".text; .type bench_user, @function; bench_user: nop; ret; .size bench_user, . - bench_user");
 asm(".text; .type bench_next, @function; bench_next: nop; ret; .size bench_next, . - bench_next");
 asm(".text; bench_endbr: endbr64; ret; bench_lea: lea 8(%rdi), %rax; ret");
-asm(".text; bench_crowd: .rept 12; nop; ret; .endr"); /* 12: CROWD */
+asm(".text; bench_crowd: .rept " STRING(CROWD) "; nop; ret; .endr");
 void bench_user(void);
 void bench_next(void);
 void bench_endbr(void);
 void bench_lea(void);
 extern const char bench_crowd[CROWD][2];
 /* MAX_PROBES more places, of which none is called. */
-asm(".text; bench_places: .skip 1024, 0x90");
+asm(".text; bench_places: .skip " STRING(MAX_PROBES) ", 0x90");
 extern const char bench_places[MAX_PROBES];
 
 static void call_kernel(void)
@@ -244,6 +248,10 @@ static struct hook lea = { { PROBE_PMU | PROBE_USER, SELF }, bench_lea };
 static struct hook crowd[CROWD];
 static struct hook multi = { { 0, CALLED }, call_kernel, .way = WAY_MULTI };
 static struct hook multi_ret = { { PROBE_RETURN, CALLED }, call_kernel, .way = WAY_MULTI };
+static struct hook multi_both = { { 0, CALLED }, call_kernel, .way = WAY_MULTI, .session = true };
+static struct hook umulti = { { 0, SELF }, bench_user, .way = WAY_UMULTI };
+static struct hook umulti_ret = { { PROBE_RETURN, SELF }, bench_user, .way = WAY_UMULTI };
+static struct hook umulti_both = { { 0, SELF }, bench_user, .way = WAY_UMULTI, .session = true };
 static struct hook fentry = { { 0, CALLED }, call_kernel, .way = WAY_FENTRY };
 static struct hook raw_tp = { { 0, "task_rename" }, call_rename, .way = WAY_RAW_TP };
 static struct hook recorded = { { 0, CALLED, 0, 0, "shared" }, call_kernel, "[FTRACE]",
@@ -265,6 +273,18 @@ static const struct {
 	{ "bare call: a function that is a lea", bench_lea },
 	{ "bare call: 12 functions that are a nop", call_crowd },
 };
+
+static enum bpf_attach_type attach_type(const struct hook *hook)
+{
+	switch (hook->way) {
+	case WAY_MULTI:
+		return hook->session ? BPF_TRACE_KPROBE_SESSION : BPF_TRACE_KPROBE_MULTI;
+	case WAY_UMULTI:
+		return hook->session ? BPF_TRACE_UPROBE_SESSION : BPF_TRACE_UPROBE_MULTI;
+	default:
+		return 0;
+	}
+}
 
 #define SHARED_EVENT TRACEFS "/events/" GROUP "/shared/"
 
@@ -290,9 +310,7 @@ static int program(const struct hook *hook, size_t (*body)(struct bpf_insn *to),
 	else if (hook->way == WAY_RAW_TP)
 		raw_tp_attr(&attr);
 	else
-		load_attr(&attr, BPF_PROG_TYPE_KPROBE,
-			  hook->way == WAY_MULTI ? BPF_TRACE_KPROBE_MULTI :
-			  hook->way == WAY_UMULTI ? BPF_TRACE_UPROBE_MULTI : 0, 0);
+		load_attr(&attr, BPF_PROG_TYPE_KPROBE, attach_type(hook), 0);
 	attr.insns = (unsigned long)insns;
 	attr.insn_cnt = nr;
 	return must("program", prog_load_attr(&attr));
@@ -311,6 +329,26 @@ static int open_filter(const struct hook *hook, int prog)
 	return fd;
 }
 
+/* A uprobe_multi link of as many hooks. Return: its descriptor, or an error. */
+static int link_users(const struct hook *hooks, unsigned int nr, int prog)
+{
+	__u64 offsets[MAX_PROBES];
+	union bpf_attr attr = {
+		.link_create.prog_fd = prog,
+		.link_create.attach_type = attach_type(hooks),
+		.link_create.uprobe_multi.path = (unsigned long)SELF,
+		.link_create.uprobe_multi.cnt = nr,
+		.link_create.uprobe_multi.offsets = (unsigned long)offsets,
+		.link_create.uprobe_multi.flags = hooks->probe.flags & PROBE_RETURN ?
+						  BPF_F_UPROBE_MULTI_RETURN : 0,
+	};
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		offsets[i] = hooks[i].probe.offset;
+	return sys_bpf(BPF_LINK_CREATE, &attr);
+}
+
 struct attached {
 	int fd;			/* of the event, or of what else runs the program */
 	int link;		/* of WAY_LINK */
@@ -326,9 +364,12 @@ static void attach_hook(const struct hook *hook, int prog, struct attached *to)
 
 	switch (hook->way) {
 	case WAY_MULTI:
-		to->fd = must("link", multi_link_one(hook->probe.func, BPF_TRACE_KPROBE_MULTI,
+		to->fd = must("link", multi_link_one(hook->probe.func, attach_type(hook),
 						     hook->probe.flags & PROBE_RETURN ?
 						     BPF_F_KPROBE_MULTI_RETURN : 0, prog));
+		return;
+	case WAY_UMULTI:
+		to->fd = must("link", link_users(hook, 1, prog));
 		return;
 	case WAY_FENTRY:
 		to->fd = must("fentry", tracing_open(prog));
@@ -343,8 +384,6 @@ static void attach_hook(const struct hook *hook, int prog, struct attached *to)
 	case WAY_PERF:
 	case WAY_LINK:
 		break;
-	case WAY_UMULTI:
-		die("no single uprobe_multi link");
 	}
 
 	must("event", probe_attr(&hook->probe, &attr));
@@ -440,6 +479,7 @@ struct row {
 };
 
 static int bpf_filters;		/* does this kernel take programs as filters? */
+static int uprobe_sessions;	/* has it got these? */
 
 static const struct row rows[] = {
 	{ "kprobe, function entry", &entry, 1 },
@@ -456,6 +496,10 @@ static const struct row rows[] = {
 	{ "uretprobe (of a nop)", &user_ret, 1 },
 	{ "kprobe_multi", &multi, 1 },
 	{ "kretprobe_multi", &multi_ret, 1 },
+	{ "kprobe_multi, session", &multi_both, 1 },
+	{ "uprobe_multi (on a nop)", &umulti, 1 },
+	{ "uretprobe_multi (of a nop)", &umulti_ret, 1 },
+	{ "uprobe_multi, session (of a nop)", &umulti_both, 1, .needs = &uprobe_sessions },
 	{ "fentry, for reference", &fentry, 1 },
 	{ "raw tracepoint, for reference", &raw_tp, 1 },
 	{ "two events on one function", &entry, 2 },
@@ -549,6 +593,8 @@ static void check_runs(const char *name, const struct hook *hook, unsigned int p
 	if (events_only)
 		return;
 	area_set(&area, 0, 0);
+	if (hook->session)
+		progs *= 2;
 	timed_calls(hook->call, NULL);
 	if (area_get(&area, 0) != CALLS * progs)
 		die("%s: %llu runs, not %u", name, area_get(&area, 0), CALLS * progs);
@@ -622,18 +668,25 @@ static double row_pass(const struct row *row, bool counting)
 /* What this kernel may lack, and what only now has an address. */
 static void find_abilities(void)
 {
-	int i, id = btf_func_id("bpf_fetch_u64");
+	int i, prog, link, id = btf_func_id("bpf_fetch_u64");
+	unsigned long first = file_offset(bench_crowd);
 
 	fetch_u64 = id > 0 ? id : 0;
 	user.probe.offset = user_ret.probe.offset = file_offset(bench_user);
-	both.probe.offset = user.probe.offset;
+	umulti.probe.offset = umulti_ret.probe.offset = user.probe.offset;
+	both.probe.offset = umulti_both.probe.offset = user.probe.offset;
 	both_next.probe.offset = file_offset(bench_next);
 	endbr.probe.offset = file_offset(bench_endbr);
 	lea.probe.offset = file_offset(bench_lea);
 	for (i = 0; i < CROWD; i++) {
 		crowd[i] = (struct hook){ { PROBE_PMU | PROBE_USER, SELF }, call_crowd };
-		crowd[i].probe.offset = file_offset(bench_crowd[i]);
+		crowd[i].probe.offset = first + i * sizeof(bench_crowd[i]);
 	}
+	prog = program(&umulti_both, NULL, 0, false);
+	link = link_users(&umulti_both, 1, prog);
+	uprobe_sessions = link >= 0;
+	close(link);
+	close(prog);
 	must("trace event", event_add("shared", "p " CALLED));
 	/* No such program: but is one looked for? */
 	bpf_filters = write_file(SHARED_EVENT "filter", 0, "bpf-1000") == -EBADF;
@@ -770,20 +823,8 @@ static void attach_multi(struct hook *to, unsigned int nr, int prog)
 
 static void attach_umulti(struct hook *to, unsigned int nr, int prog)
 {
-	__u64 offsets[MAX_PROBES];
-	union bpf_attr attr = {
-		.link_create.prog_fd = prog,
-		.link_create.attach_type = BPF_TRACE_UPROBE_MULTI,
-		.link_create.uprobe_multi.path = (unsigned long)SELF,
-		.link_create.uprobe_multi.cnt = nr,
-		.link_create.uprobe_multi.offsets = (unsigned long)offsets,
-	};
-	unsigned int i;
-
-	for (i = 0; i < nr; i++)
-		offsets[i] = to[i].probe.offset;
 	if (nr)
-		target_attached->fd = must("link", sys_bpf(BPF_LINK_CREATE, &attr));
+		target_attached->fd = must("link", link_users(to, nr, prog));
 }
 
 static void detach_multi(struct hook *from, unsigned int nr, int prog)
@@ -886,6 +927,46 @@ static void attach_and_detach(const struct sweep *sweep, unsigned int nr, bool s
 		return;
 	show_cost("attach", sweep, nr, attached, nothing);
 	show_cost("detach", sweep, nr, detached, nothing);
+}
+
+/* ---- the end of a process that has attached a program to all of MAX_PROBES places */
+
+static pid_t owner;
+
+static void do_nothing(struct hook *hooks, unsigned int nr, int prog)
+{
+}
+
+static void kill_owner(struct hook *hooks, unsigned int nr, int prog)
+{
+	must("kill", neg_errno(kill(owner, SIGKILL)));
+	child_status(owner);
+}
+
+static void attach_and_kill(const struct sweep *sweep)
+{
+	int fds[2], prog = sweep_program(sweep, MAX_PROBES, true);
+	struct cost nothing, killed;
+	char ready;
+
+	must("pipe", neg_errno(pipe(fds)));
+	owner = must("fork", neg_errno(fork()));
+	if (!owner) {
+		sweep->attach(sweep->targets, MAX_PROBES, prog);
+		if (write(fds[1], "", 1) == 1)
+			pause();
+		exit(1);
+	}
+	close(fds[1]);
+	if (read(fds[0], &ready, 1) != 1)
+		die("the owner did not attach");
+	check_runs("attached", sweep->targets, 1);
+	nothing = measure(do_nothing, sweep->targets, 0, prog);
+	killed = measure(kill_owner, sweep->targets, MAX_PROBES, prog);
+	check_runs("killed", sweep->targets, 0);
+	show_cost("SIGKILL, owner of", sweep, MAX_PROBES, killed, nothing);
+	close(fds[0]);
+	close(prog);
 }
 
 /* ---- which grace periods the caller waits for: perf events of its own, on what waits, count */
@@ -991,13 +1072,15 @@ int main(int argc, char **argv)
 	if (most > MAX_PROBES)
 		die("%u probes, at most %u", most, MAX_PROBES);
 	find_targets(most);
-	find_user_targets(most);
+	find_user_targets(MAX_PROBES);
 	for (sweep = sweeps; sweep < sweeps + ARRAY_SIZE(sweeps); sweep++) {
 		if (!is_wanted(sweep->name, wanted))
 			continue;
 		attach_and_detach(sweep, 10, false); /* warms up */
 		for (i = optind; i < argc; i++)
 			attach_and_detach(sweep, atoi(argv[i]), true);
+		if (sweep->targets == user_targets)
+			attach_and_kill(sweep);
 	}
 	for (sweep = sweeps; !real_time && sweep < sweeps + ARRAY_SIZE(sweeps); sweep++) {
 		if (is_wanted(sweep->name, wanted))

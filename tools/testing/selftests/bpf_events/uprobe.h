@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 
+#include "linux/stringify.h"
 #include "prepare.h"
 
 #define SELF "/proc/self/exe"
@@ -69,6 +70,16 @@ static inline int child_hits(unsigned int n)
 		_exit(0);
 	}
 	return child_status(child);
+}
+
+/* So many functions of 16 bytes each, of which @insns know by i which one they are in */
+#define FUNCS(name, nr, insns)							\
+	asm(".text; .balign 16; i = 0; " #name ": .rept " __stringify(nr) "; "	\
+	    insns "; ret; .balign 16; i = i + 1; .endr"); extern const char name[]
+
+static inline const char *func_at(const char *funcs, unsigned int i)
+{
+	return funcs + 16 * i;
 }
 
 /* Where in its file the memory at @addr is, or 0 */

@@ -263,20 +263,38 @@ static pid_t start_call(int file, int read_fd, int unwanted_fd)
 	return child;
 }
 
+/* A call in a child, whose return is probed */
+struct held_call {
+	int probe;	/* descriptor */
+	int to;		/* write a byte, and it returns */
+	pid_t child;
+};
+
+/* Returns 0 or a line */
+static int call_probed(FIXTURE_DATA(leak) * self, const FIXTURE_VARIANT(leak) * variant,
+		       unsigned long ref_ctr, struct held_call *call)
+{
+	int fds[2];
+
+	if (install(self->file, (void *)held) || pipe(fds))
+		return __LINE__;
+	call->to = fds[1];
+	call->probe = leak_attach_return(self, variant, ref_ctr);
+	if (call->probe < 0)
+		return __LINE__;
+	call->child = start_call(self->file, fds[0], call->probe);
+	return call->child > 0 ? 0 : __LINE__;
+}
+
 TEST_F(leak, a_call_has_not_returned)
 {
 	/* A uprobe event outlives its descriptors, and no other one may differ in this */
 	bool has_counter = variant->way.multi || variant->way.flags & PROBE_PMU;
-	int fd, fds[2];
-	pid_t child;
+	struct held_call call;
+	int fd;
 
-	ASSERT_EQ(0, install(self->file, (void *)held));
-	fd = leak_attach_return(self, variant, has_counter ? PAGE + sizeof(__u16) : 0);
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, pipe(fds));
-	child = start_call(self->file, fds[0], fd);
-	ASSERT_LT(0, child);
-	close(fd);
+	ASSERT_EQ(0, call_probed(self, variant, has_counter ? PAGE + sizeof(__u16) : 0, &call));
+	close(call.probe);
 
 	/* Another instruction, and another counter */
 	ASSERT_EQ(0, install(self->file, version2));
@@ -285,26 +303,21 @@ TEST_F(leak, a_call_has_not_returned)
 	EXPECT_EQ(2, run_mapped(self->file));
 	EXPECT_EQ(1, area_get(&self->area, 0));
 	close(fd);
-	EXPECT_EQ(-SIGKILL, kill_in_time(child));
+	EXPECT_EQ(-SIGKILL, kill_in_time(call.child));
 }
 
 /* The return is not one of the probe that comes to the same place meanwhile */
 TEST_F(leak, the_next_probe_comes_before_the_return)
 {
-	int fd, fds[2];
-	pid_t child;
+	struct held_call call;
+	int fd;
 
-	ASSERT_EQ(0, install(self->file, (void *)held));
+	ASSERT_EQ(0, call_probed(self, variant, 0, &call));
+	close(call.probe);
 	fd = leak_attach_return(self, variant, 0);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, pipe(fds));
-	child = start_call(self->file, fds[0], fd);
-	ASSERT_LT(0, child);
-	close(fd);
-	fd = leak_attach_return(self, variant, 0);
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(1, write(fds[1], "", 1));
-	EXPECT_EQ(1, status_in_time(child));
+	EXPECT_EQ(1, write(call.to, "", 1));
+	EXPECT_EQ(1, status_in_time(call.child));
 	EXPECT_EQ(0, area_get(&self->area, 0));
 	close(fd);
 }
@@ -312,23 +325,18 @@ TEST_F(leak, the_next_probe_comes_before_the_return)
 /* Other probes come and go meanwhile: the return is one of the probe that stays */
 TEST_F(leak, another_probe_goes_before_the_return)
 {
-	int fd, other, fds[2];
-	pid_t child;
+	struct held_call call;
+	int other;
 
-	ASSERT_EQ(0, install(self->file, (void *)held));
-	fd = leak_attach_return(self, variant, 0);
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, pipe(fds));
-	child = start_call(self->file, fds[0], fd);
-	ASSERT_LT(0, child);
+	ASSERT_EQ(0, call_probed(self, variant, 0, &call));
 	other = leak_attach(self, variant, SELF, file_offset(user_func1), 0);
 	ASSERT_LE(0, other);
 	close(other);
 	EXPECT_EQ(0, area_get(&self->area, 0));
-	EXPECT_EQ(1, write(fds[1], "", 1));
-	EXPECT_EQ(1, status_in_time(child));
+	EXPECT_EQ(1, write(call.to, "", 1));
+	EXPECT_EQ(1, status_in_time(call.child));
 	EXPECT_EQ(1, area_get(&self->area, 0));
-	close(fd);
+	close(call.probe);
 }
 
 /* That of the counter, which the code does not need */

@@ -164,6 +164,7 @@ TEST_F(remap, the_one_that_is_there_is_hit)
 
 /* Calls until it is to stop, and then once more */
 struct caller {
+	pthread_t thread;
 	func_t func;
 	struct area *area;
 	bool stop;
@@ -186,6 +187,21 @@ static void *call(void *arg)
 	return NULL;
 }
 
+/* Where the hits are counted; this thread goes to another CPU, if there is one */
+static int caller_start(struct caller *caller)
+{
+	int err = -pthread_create(&caller->thread, NULL, call, caller);
+
+	pin(1);
+	return err;
+}
+
+static void caller_stop(struct caller *caller)
+{
+	__atomic_store_n(&caller->stop, true, __ATOMIC_RELEASE);
+	pthread_join(caller->thread, NULL);
+}
+
 /*
  * Another thread maps them. A call may come between what is mapped and its
  * breakpoint; it hits nothing then, and what comes later does.
@@ -194,18 +210,15 @@ TEST_F(remap, while_it_is_hit)
 {
 	struct caller caller = { .func = self->func, .area = &self->area };
 	int i, n = 2 * rounds(250);
-	pthread_t thread;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, call, &caller));
-	pin(1); /* if there is one, and not where the hits are counted */
+	ASSERT_EQ(0, caller_start(&caller));
 	for (i = 0; i < n; i++) {
 		if (replace(self->path[i % NR], i % NR, self->func, OVER) != self->func)
 			break;
 		if (i % 16 == 0)
 			sched_yield();
 	}
-	__atomic_store_n(&caller.stop, true, __ATOMIC_RELEASE);
-	ASSERT_EQ(0, pthread_join(thread, NULL));
+	caller_stop(&caller);
 	EXPECT_EQ(n, i);
 	EXPECT_GE(caller.calls, area_get(&self->area, 0) + area_get(&self->area, 1));
 	EXPECT_EQ(1, caller.last);
@@ -221,18 +234,15 @@ TEST_F(remap, while_its_mapping_is_split)
 	char *mem = map_pages(self->path[1], 0, NR, NULL);
 	struct caller caller = { .func = (func_t)(mem + PAGE), .area = &self->area };
 	int i, n = rounds(500), err = 0;
-	pthread_t thread;
 
 	ASSERT_NE(MAP_FAILED, (void *)mem);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, call, &caller));
-	pin(1); /* if there is one, and not where the hits are counted */
+	ASSERT_EQ(0, caller_start(&caller));
 	for (i = 0; i < n && !err; i++) {
 		err = mprotect(mem, PAGE, i % 2 ? PROT_READ | PROT_EXEC : PROT_READ);
 		if (i % 16 == 0)
 			sched_yield();
 	}
-	__atomic_store_n(&caller.stop, true, __ATOMIC_RELEASE);
-	ASSERT_EQ(0, pthread_join(thread, NULL));
+	caller_stop(&caller);
 	EXPECT_EQ(0, err);
 	EXPECT_EQ(0, area_get(&self->area, 0));
 	EXPECT_EQ(caller.calls, area_get(&self->area, 1));

@@ -144,15 +144,9 @@ FIXTURE_TEARDOWN_PARENT(insn)
 /* Where tasks find the copies */
 static bool has_copies(void)
 {
-	FILE *file = fopen("/proc/self/maps", "re");
 	char line[512];
-	bool found = !file;
 
-	while (!found && fgets(line, sizeof(line), file))
-		found = strstr(line, "[uprobes]");
-	if (file)
-		fclose(file);
-	return found;
+	return find_line("/proc/self/maps", "[uprobes]", line, sizeof(line));
 }
 
 TEST_F(insn, does_what_it_does_unprobed)
@@ -169,9 +163,9 @@ TEST_F(insn, does_what_it_does_unprobed)
 		EXPECT_EQ(0, memcmp(&unprobed, &state, sizeof(state)));
 		EXPECT_EQ(i, area_get(&self->area, 0));
 	}
-	/* There is nothing to step over */
-	if (variant->nop)
-		EXPECT_FALSE(has_copies());
+	/* A nop is not stepped over */
+	if (variant->nop || variant->vector)
+		EXPECT_EQ(variant->vector, has_copies());
 	close(fd);
 	state = at_first;
 	run_at(variant->code, &state);
@@ -309,6 +303,85 @@ TEST_F(step, instruction_faults)
 		EXPECT_EQ(i, area_get(&self->area, 0));
 	}
 	close(self->fd);
+}
+
+/* Breakpoints that are not of uprobes, in a process that has some */
+
+#define LEA_LEN 4
+
+/* The kernel steps over its first instruction */
+extern __u64 stepped(__u64 arg);
+/* The first instruction is a breakpoint */
+extern __u64 trapping(__u64 arg);
+
+asm(".text; .balign 16; stepped: lea 8(%rdi), %rax; ret; trapping: int3; ret");
+
+FIXTURE(trap) {
+	struct area area;
+};
+
+static int trap_code;
+
+static void on_trap(int signal, siginfo_t *info, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	signalled++;
+	signalled_at = regs[REG_RIP];
+	trap_code = info->si_code;
+	if (signalled_at == (__u64)stepped)
+		regs[REG_RIP] += LEA_LEN;
+}
+
+FIXTURE_SETUP(trap)
+{
+	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+	const char *missing = uprobe_prepare();
+	struct probe probe;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, sigaction(SIGTRAP, &action, NULL));
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, uprobe_create_at(&probe, "", SELF, file_offset(stepped), 0, PROBE_PMU));
+	ASSERT_LE(0, attach(&probe, count_prog(&self->area, 0, 0)));
+	ASSERT_EQ(8 + 1, stepped(1));
+	ASSERT_EQ(1, area_get(&self->area, 0));
+}
+
+FIXTURE_TEARDOWN_PARENT(trap)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F(trap, elsewhere)
+{
+	trapping(0);
+	EXPECT_EQ(1, signalled);
+	EXPECT_EQ((__u64)trapping + 1, signalled_at);
+	EXPECT_EQ(SI_KERNEL, trap_code);
+	EXPECT_EQ(8 + 2, stepped(2));
+	EXPECT_EQ(2, area_get(&self->area, 0));
+}
+
+/* The process maps a page of breakpoints over that of the copies */
+TEST_F(trap, in_place_of_the_copy)
+{
+	unsigned long copies;
+	char line[512];
+	void *page;
+
+	ASSERT_TRUE(find_line("/proc/self/maps", "[uprobes]", line, sizeof(line)));
+	copies = strtoul(line, NULL, 16);
+	page = mmap((void *)copies, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	ASSERT_EQ((void *)copies, page);
+	memset(page, 0xcc, 4096);
+	stepped(1);
+	EXPECT_EQ(1, signalled);
+	EXPECT_EQ((__u64)stepped, signalled_at);
+	EXPECT_EQ(2, area_get(&self->area, 0));
+	EXPECT_EQ(0, munmap(page, 4096));
 }
 
 #endif

@@ -527,20 +527,14 @@ TEST_F(left, returns_that_are_not_followed_are_missed)
 }
 
 /* Functions that do nothing, one after the other: more than a task remembers at a time */
-extern const char places[];
-asm(".text; .balign 16; places: .rept 32; nop; ret; .balign 16; .endr");
-
 #define PLACES 32
+
+FUNCS(places, PLACES, "nop");
 
 FIXTURE(places) {
 	struct area area;
 	int fds[PLACES];
 };
-
-static const char *place(unsigned int i)
-{
-	return places + 16 * i;
-}
 
 FIXTURE_SETUP(places)
 {
@@ -552,7 +546,7 @@ FIXTURE_SETUP(places)
 		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, area_create(&self->area));
 	for (i = 0; i < PLACES; i++) {
-		ASSERT_EQ(0, uprobe_create_at(&probe, "", SELF, file_offset(place(i)), 0,
+		ASSERT_EQ(0, uprobe_create_at(&probe, "", SELF, file_offset(func_at(places, i)), 0,
 					      PROBE_PMU));
 		self->fds[i] = attach_by(&probe, false, count_prog(&self->area, i, 0));
 		ASSERT_LE(0, self->fds[i]);
@@ -571,7 +565,7 @@ static void call_places(unsigned int n, unsigned int times)
 
 	while (times--) {
 		for (i = 0; i < n; i++)
-			((void (*)(void))place(i))();
+			((void (*)(void))func_at(places, i))();
 	}
 }
 

@@ -20,20 +20,11 @@ TEST(threads)
 /* More than a task remembers, and than a page has places for copies */
 #define NR	40
 
-/* Functions of 16 bytes each: the first instruction is emulated, or stepped over */
-#define FUNCS(name, insns)						\
-	asm(".text; .balign 16; i = 0; " #name ": .rept 40; " insns	\
-	    "; ret; .balign 16; i = i + 1; .endr"); extern const char name[]
-
-FUNCS(emulated, "nop; mov $i, %eax");
-FUNCS(stepped, "mov $i, %eax");
+/* The first instruction is emulated, or stepped over */
+FUNCS(emulated, NR, "nop; mov $i, %eax");
+FUNCS(stepped, NR, "mov $i, %eax");
 /* What steps over these waits for a page */
-FUNCS(loads, "mov 8*i(%rdi), %rax");
-
-static const char *at(const char *funcs, int i)
-{
-	return funcs + 16 * i;
-}
+FUNCS(loads, NR, "mov 8*i(%rdi), %rax");
 
 static __u64 call_func(const char *func, const void *arg)
 {
@@ -46,7 +37,7 @@ static int call_funcs(const char *funcs)
 	int i, right = 0;
 
 	for (i = 0; i < NR; i++)
-		right += call_func(at(funcs, i), NULL) == i;
+		right += call_func(func_at(funcs, i), NULL) == i;
 	return right;
 }
 
@@ -75,10 +66,11 @@ FIXTURE_VARIANT_ADD(turn, returns) {
 static int attach_funcs(struct area *area, int slot, const char *funcs, unsigned int flags)
 {
 	int i, err, prog = count_prog(area, slot, 0);
+	unsigned long offset = file_offset(funcs);
 	struct probe probe;
 
 	for (i = 0; i < NR; i++) {
-		err = uprobe_create_at(&probe, "", SELF, file_offset(at(funcs, i)), 0,
+		err = uprobe_create_at(&probe, "", SELF, offset + (func_at(funcs, i) - funcs), 0,
 				       PROBE_PMU | flags) ?: attach(&probe, prog);
 		if (err < 0)
 			return err;
@@ -159,7 +151,7 @@ static int start(FIXTURE_DATA(crowd) * self, void *(*run)(void *), const char *f
 	int i, err = 0;
 
 	for (i = 0; i < NR && !err; i++)
-		err = -pthread_create(&self->threads[i], NULL, run, (void *)at(funcs, i));
+		err = -pthread_create(&self->threads[i], NULL, run, (void *)func_at(funcs, i));
 	return err;
 }
 
