@@ -10,7 +10,7 @@ help:
 	@echo 'make test TESTS="link_test race_test"  only these programs of the selftests [KERNEL=debug]; [TIMES=10] each so often'
 	@echo 'make shell [CMD=...]       a prompt in the booted kernel (or one command), with bcc, bpftrace, bpftool, strace'
 	@echo 'make bench [PROBES="10 200 1000"]  what events with BPF programs cost, against stock: a table of instructions, a chart;'
-	@echo '                           [PAIR=retpoline|preempt] of kernels with that, [ACCEL=kvm] real time beside it'
+	@echo '                           [PAIR=retpoline|preempt] of kernels with that, [ACCEL=kvm] real time beside it; [CPUS=4] hit together'
 	@echo 'make clients [KERNEL=series] [SUITES="bpftool libbpf perf bpftrace bcc"]  the tools that people have, unmodified; bcc takes a while'
 	@echo 'make promises              what README.md promises: make apply, the tutorial, the quick clients, the cost of events'
 	@echo 'make mutants [NAMES=...] [FRAGMENT=debug]  does a test see it when a line is wrong? For each in scripts/mutants/spec, or those named'

@@ -103,14 +103,18 @@ static bool bpf_uprobe_covers_current(const struct bpf_attachment *att)
 	       event->tp_event->class->bpf_ops->covers_current(event);
 }
 
+static bool bpf_uprobe_runs_here(const struct bpf_attachment *att)
+{
+	return att != &bpf_idle_attachment && bpf_uprobe_covers_current(att);
+}
+
 static bool bpf_uprobe_slot_passes(const struct bpf_event_slot *slot,
 				   unsigned long func_ip, struct pt_regs *regs)
 {
 	const struct bpf_attachment *att = READ_ONCE(slot->active);
 	const struct bpf_hit hit = { .cookie = att->hit.cookie, .func_ip = func_ip };
 
-	return att == &bpf_idle_attachment || !bpf_uprobe_covers_current(att) ||
-	       attachment_hit_uprobe(att, &hit, regs);
+	return !bpf_uprobe_runs_here(att) || attachment_hit_uprobe(att, &hit, regs);
 }
 
 /**
@@ -153,7 +157,7 @@ void bpf_uprobe_event_missed(struct trace_event_call *call)
 
 	for (i = 0; i < array->nr; i++) {
 		att = READ_ONCE(array->slots[i].active);
-		if (att != &bpf_idle_attachment && bpf_uprobe_covers_current(att))
+		if (bpf_uprobe_runs_here(att))
 			bpf_attachment_missed_uprobe(att);
 	}
 }

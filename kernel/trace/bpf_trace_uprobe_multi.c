@@ -58,6 +58,11 @@ static struct bpf_uprobe_multi_link *uprobe_multi_link(const struct bpf_link *li
 	return container_of(link, struct bpf_uprobe_multi_link, link);
 }
 
+static struct uprobe_multi_site *uprobe_multi_site(struct uprobe_consumer *consumer)
+{
+	return container_of(consumer, struct uprobe_multi_site, consumer);
+}
+
 static bool uprobe_multi_is_session(const struct bpf_uprobe_multi_link *link)
 {
 	return link->link.prog->expected_attach_type == BPF_TRACE_UPROBE_SESSION;
@@ -75,7 +80,7 @@ static void uprobe_multi_put(struct bpf_uprobe_multi_link *link)
 
 static void uprobe_multi_site_gone(struct uprobe_consumer *consumer)
 {
-	uprobe_multi_put(container_of(consumer, struct uprobe_multi_site, consumer)->link);
+	uprobe_multi_put(uprobe_multi_site(consumer)->link);
 }
 
 static bool uprobe_multi_covers_current(const struct bpf_uprobe_multi_link *link)
@@ -88,10 +93,9 @@ static __always_inline u32
 uprobe_multi_run(struct uprobe_consumer *consumer, unsigned long func_ip, struct pt_regs *regs,
 		 bool is_return, u64 *session_cookie)
 {
+	struct uprobe_multi_site *site = uprobe_multi_site(consumer);
 	struct bpf_session_hit hit;
-	struct uprobe_multi_site *site;
 
-	site = container_of(consumer, struct uprobe_multi_site, consumer);
 	if (!uprobe_multi_covers_current(site->link))
 		return 1;
 
@@ -129,8 +133,7 @@ static int uprobe_session_entry(struct uprobe_consumer *consumer, struct pt_regs
 	if (uprobe_follow_call(consumer, cookie))
 		return 0;
 
-	bpf_attachment_missed_uprobe(&container_of(consumer, struct uprobe_multi_site,
-						   consumer)->link->att);
+	bpf_attachment_missed_uprobe(&uprobe_multi_site(consumer)->link->att);
 	return UPROBE_HANDLER_NO_RETURN;
 }
 
@@ -147,13 +150,11 @@ static int uprobe_session_return(struct uprobe_consumer *consumer, unsigned long
 /* A return that cannot be probed is missed by those that would have run there. */
 static void uprobe_multi_missed(struct uprobe_consumer *consumer)
 {
-	const struct bpf_uprobe_multi_link *link;
+	const struct bpf_uprobe_multi_link *link = uprobe_multi_site(consumer)->link;
 
 	/* A session has told whether it wants this return. */
 	if (consumer->handler && !uprobe_followed_call(consumer))
 		return;
-
-	link = container_of(consumer, struct uprobe_multi_site, consumer)->link;
 	if (uprobe_multi_covers_current(link))
 		bpf_attachment_missed_uprobe(&link->att);
 }
@@ -164,12 +165,10 @@ static void uprobe_multi_missed(struct uprobe_consumer *consumer)
  */
 static bool uprobe_multi_filter(struct uprobe_consumer *consumer, struct mm_struct *mm)
 {
-	struct uprobe_multi_site *site;
 	struct task_struct *thread;
 
-	site = container_of(consumer, struct uprobe_multi_site, consumer);
 	guard(rcu)();
-	for_each_thread(site->link->task, thread) {
+	for_each_thread(uprobe_multi_site(consumer)->link->task, thread) {
 		if (READ_ONCE(thread->mm) == mm)
 			return true;
 	}
@@ -268,6 +267,7 @@ static int uprobe_multi_get_sites(struct bpf_uprobe_multi_link *link, const unio
 	const u64 __user *urefs = u64_to_user_ptr(attr->link_create.uprobe_multi.ref_ctr_offsets);
 	const u64 __user *ucookies = u64_to_user_ptr(attr->link_create.uprobe_multi.cookies);
 	const u64 __user *uoffsets = u64_to_user_ptr(attr->link_create.uprobe_multi.offsets);
+	bool is_session = uprobe_multi_is_session(link);
 	struct uprobe_multi_site *site;
 	u32 i;
 
@@ -281,7 +281,7 @@ static int uprobe_multi_get_sites(struct bpf_uprobe_multi_link *link, const unio
 		if (site->offset < 0)
 			return uprobe_multi_refuse_site(site, UPROBE_MULTI_BAD_OFFSET);
 
-		if (uprobe_multi_is_session(link)) {
+		if (is_session) {
 			site->consumer.handler = uprobe_session_entry;
 			site->consumer.ret_handler = uprobe_session_return;
 		} else if (link->flags & BPF_F_UPROBE_MULTI_RETURN) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bench [-en] [-r TEXT] [PROBES...]: what BPF programs on events cost, and what
+ * bench [-ent] [-r TEXT] [PROBES...]: what BPF programs on events cost, and what
  * attaching and detaching that many PROBES costs; with -r only what has TEXT in
  * its name, on a kernel that may have nothing else; with -e no cost of programs,
  * and nothing but the events is attached. scripts/bench runs it as the only busy
@@ -9,13 +9,18 @@
  * by one with each nanosecond of virtual time. With -n it asks a clock instead,
  * and takes the shortest of many times.
  *
+ * With -t a thread on each CPU calls what has one program, HITS times, and nothing is
+ * timed: contention.c counts, in QEMU.
+ *
  * Writes a line "name <tab> unit <tab> value" for each figure, notes behind "#".
  * Exits with 1 where an event is lost, or a figure does not settle.
  */
 #include <math.h>
+#include <pthread.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
 #include <x86intrin.h>
+#include "marks.h"
 #include "multi.h" /* these are the selftests', without their harness */
 #include "raw_tp.h"
 #include "ring.h"
@@ -29,8 +34,11 @@
 
 #define CALLS		256	/* timed at once; with 64 programs, too, less than a tick */
 #define MAX_PROGS	64
+#define MAX_CPUS	8
 #define MAX_PROBES	5000
 #define TRIES		200
+#define HITS		1024	/* of each thread */
+#define WARM		16	/* before that */
 #define SETTLE_MS	1000	/* what attach and detach leave to do later is done then */
 #define JMP32		0xe9	/* opcode of the jump that an optimized kprobe is */
 
@@ -56,6 +64,7 @@ static int must(const char *what, int ret)
 
 static bool real_time;
 static bool events_only;
+static bool together;
 
 static __u64 now(void)
 {
@@ -621,26 +630,54 @@ static struct hook *row_hook(const struct row *row, unsigned int i)
 	return i && row->next ? row->next + i - 1 : row->hook;
 }
 
-/* With programs that count, proves that all run, else says what a call takes. */
-static double row_pass(const struct row *row, bool counting)
-{
-	const char *event = row->hook->probe.event;
+struct attached_row {
 	struct attached attached[MAX_PROGS];
 	int progs[MAX_PROGS];
-	double took = 0;
+};
+
+static void attach_row(const struct row *row, bool counting, struct attached_row *to)
+{
+	const char *event = row->hook->probe.event;
 	unsigned int i;
 
 	if (*event)
 		must("trace event", event_add(event, row->hook->way == WAY_STRING ?
 					      "p " CALLED " arg1=%%di" : "p " CALLED));
 	for (i = 0; i < row->progs; i++) {
-		progs[i] = row->no_prog ? -1 :
-			   program(row->hook, row->body, row->verdict, counting);
-		attach_hook(row_hook(row, i), progs[i], &attached[i]);
+		to->progs[i] = row->no_prog ? -1 :
+			       program(row->hook, row->body, row->verdict, counting);
+		attach_hook(row_hook(row, i), to->progs[i], &to->attached[i]);
 	}
 	if (!soon_listed(row->hook->listed))
 		die("%s: no kprobe is %s", row->name, row->hook->listed);
+}
 
+static void detach_row(const struct row *row, const struct attached_row *from)
+{
+	const char *event = row->hook->probe.event;
+	unsigned int i;
+
+	for (i = 0; i < row->progs; i++) {
+		if (row->hook->ring)
+			ring_unmap(row->hook->ring);
+		detach_hook(row_hook(row, i), &from->attached[i]);
+		if (row->no_prog)
+			continue;
+		if (misses(from->progs[i]))
+			die("%s: a program missed events", row->name);
+		close(from->progs[i]);
+	}
+	if (*event)
+		must("trace event", event_remove(event)); /* where it is, hits cost more */
+}
+
+/* With programs that count, proves that all run, else says what a call takes. */
+static double row_pass(const struct row *row, bool counting)
+{
+	struct attached_row attached;
+	double took = 0;
+
+	attach_row(row, counting, &attached);
 	if (counting && row->no_prog)
 		check_hits(row);
 	else if (counting)
@@ -649,19 +686,7 @@ static double row_pass(const struct row *row, bool counting)
 		ring_samples(row->ring);
 	if (!counting)
 		took = settled(row->name, row->hook, row->ring);
-
-	for (i = 0; i < row->progs; i++) {
-		if (row->hook->ring)
-			ring_unmap(row->hook->ring);
-		detach_hook(row_hook(row, i), &attached[i]);
-		if (row->no_prog)
-			continue;
-		if (misses(progs[i]))
-			die("%s: a program missed events", row->name);
-		close(progs[i]);
-	}
-	if (*event)
-		must("trace event", event_remove(event)); /* where it is, hits cost more */
+	detach_row(row, &attached);
 	return took;
 }
 
@@ -726,6 +751,104 @@ static void show_rows(const char *wanted)
 		if (row == rows)
 			first = cost;
 		printf("%s\t%s\t%.1f\n", row->name, unit, cost - (row->added ? first : 0));
+	}
+}
+
+/* ---- what the CPUs do to each other when all of them hit it */
+
+struct together {
+	void (*call)(void);
+	unsigned int cpus, ready, done;
+	bool go;
+};
+
+struct thread {
+	pthread_t thread;
+	struct together *all;
+	int cpu;
+};
+
+static void call_times(void (*call)(void), int times)
+{
+	while (times--)
+		call();
+}
+
+static void spin_until_all(struct together *all, unsigned int *threads)
+{
+	while (__atomic_load_n(threads, __ATOMIC_SEQ_CST) < all->cpus)
+		;
+}
+
+static void *run_thread(void *arg)
+{
+	struct thread *me = arg;
+	struct together *all = me->all;
+
+	must("affinity", pin(me->cpu));
+	call_times(all->call, WARM);
+	__atomic_fetch_add(&all->ready, 1, __ATOMIC_SEQ_CST);
+	if (!me->cpu) {
+		spin_until_all(all, &all->ready);
+		asm volatile(".ascii \"" MARK_BEGIN "\"" ::: "memory");
+		__atomic_store_n(&all->go, true, __ATOMIC_SEQ_CST);
+	}
+	while (!__atomic_load_n(&all->go, __ATOMIC_SEQ_CST))
+		;
+	call_times(all->call, HITS);
+	__atomic_fetch_add(&all->done, 1, __ATOMIC_SEQ_CST);
+	if (!me->cpu) {
+		spin_until_all(all, &all->done);
+		asm volatile(".ascii \"" MARK_END "\"" ::: "memory");
+	}
+	return NULL;
+}
+
+/*
+ * The threads are new: once a grace period of RCU tasks trace has seen a task, that has
+ * a barrier more in each hit of a uprobe, until the next one begins.
+ */
+static void call_together(void (*call)(void), unsigned int cpus)
+{
+	struct together all = { .call = call, .cpus = cpus };
+	struct thread threads[MAX_CPUS];
+	unsigned int i;
+
+	for (i = 0; i < cpus; i++) {
+		threads[i].all = &all;
+		threads[i].cpu = i;
+		must("thread", -pthread_create(&threads[i].thread, NULL, run_thread, &threads[i]));
+	}
+	for (i = 0; i < cpus; i++)
+		pthread_join(threads[i].thread, NULL);
+}
+
+/* Twice between marks: what counts is the second time, when the program does not. */
+static void show_contention(const char *wanted)
+{
+	unsigned int cpus = fmin(sysconf(_SC_NPROCESSORS_ONLN), MAX_CPUS);
+	struct attached_row attached;
+	const struct row *row;
+	__u64 runs;
+
+	printf("# %u CPUs, %u hits\n", cpus, cpus * HITS);
+	for (row = rows; row < rows + ARRAY_SIZE(rows); row++) {
+		if (!is_wanted(row->name, wanted) || (row->needs && !*row->needs) || row->body ||
+		    row->ring || row->no_prog || (row->progs > 1 && !row->next) ||
+		    row->hook == &body)
+			continue;
+		attach_row(row, true, &attached);
+		area_set(&area, 0, 0);
+		call_together(row->hook->call, cpus);
+		runs = cpus * (HITS + WARM) * row->progs * (row->hook->session ? 2 : 1);
+		if (area_get(&area, 0) != runs)
+			die("%s: %llu runs, not %llu", row->name, area_get(&area, 0), runs);
+		detach_row(row, &attached);
+		attach_row(row, false, &attached);
+		sleep_ms(SETTLE_MS);
+		call_together(row->hook->call, cpus);
+		detach_row(row, &attached);
+		printf("contention: %s\n", row->name);
 	}
 }
 
@@ -1041,13 +1164,16 @@ int main(int argc, char **argv)
 	unsigned int most = 10;
 	int i, opt;
 
-	while ((opt = getopt(argc, argv, "enr:")) != -1) {
+	while ((opt = getopt(argc, argv, "entr:")) != -1) {
 		switch (opt) {
 		case 'e':
 			events_only = true;
 			break;
 		case 'n':
 			real_time = true;
+			break;
+		case 't':
+			together = true;
 			break;
 		case 'r':
 			wanted = optarg;
@@ -1064,8 +1190,13 @@ int main(int argc, char **argv)
 	if (!events_only) {
 		maps_create();
 		find_abilities();
-		show_rows(wanted);
 	}
+	if (together) {
+		show_contention(wanted);
+		return 0;
+	}
+	if (!events_only)
+		show_rows(wanted);
 
 	for (i = optind; i < argc; i++)
 		most = fmax(most, atoi(argv[i]));

@@ -8,7 +8,7 @@
 #include "hitter.h"
 #include "module.h"
 #include "multi.h"
-#include "uprobe.h"
+#include "umulti.h"
 
 enum way { BY_EVENT, BY_LINK, BY_MULTI };
 
@@ -49,6 +49,10 @@ FIXTURE_VARIANT_ADD(detach, uprobe_pmu) {
 	.how = { BY_EVENT, 0, PROBE_PMU | PROBE_USER },
 };
 
+FIXTURE_VARIANT_ADD(detach, uretprobe_pmu_link) {
+	.how = { BY_LINK, 0, PROBE_PMU | PROBE_USER | PROBE_RETURN },
+};
+
 FIXTURE_VARIANT_ADD(detach, kprobe_multi) {
 	.how = { BY_MULTI, BPF_TRACE_KPROBE_MULTI },
 };
@@ -61,16 +65,27 @@ FIXTURE_VARIANT_ADD(detach, kprobe_session) {
 	.how = { BY_MULTI, BPF_TRACE_KPROBE_SESSION },
 };
 
-static int attach_how(const struct detach *how, const struct probe *probe, int prog)
-{
-	if (how->way == BY_MULTI)
-		return multi_link_one(FUNC, how->attach, how->flags, prog);
-	return attach_by(probe, how->way == BY_LINK, prog);
-}
+FIXTURE_VARIANT_ADD(detach, uprobe_multi) {
+	.how = { BY_MULTI, BPF_TRACE_UPROBE_MULTI },
+};
+
+FIXTURE_VARIANT_ADD(detach, uretprobe_multi) {
+	.how = { BY_MULTI, BPF_TRACE_UPROBE_MULTI, BPF_F_UPROBE_MULTI_RETURN },
+};
 
 static bool is_user(const struct detach *how)
 {
-	return how->way != BY_MULTI && how->flags & PROBE_USER;
+	return how->way == BY_MULTI ? how->attach == BPF_TRACE_UPROBE_MULTI :
+				      how->flags & PROBE_USER;
+}
+
+static int attach_how(const struct detach *how, const struct probe *probe, int prog)
+{
+	if (how->way == BY_MULTI && is_user(how))
+		return umulti_link_one(user_func, how->attach, how->flags, 0, prog);
+	if (how->way == BY_MULTI)
+		return multi_link_one(FUNC, how->attach, how->flags, prog);
+	return attach_by(probe, how->way == BY_LINK, prog);
 }
 
 static int create_how(const struct detach *how, struct probe *probe)
@@ -89,7 +104,8 @@ static int many(const struct detach *how)
 FIXTURE_SETUP(detach)
 {
 	const struct detach *how = &variant->how;
-	const char *missing = how->way == BY_MULTI ? multi_prepare() : uprobe_prepare();
+	bool kernel_multi = how->way == BY_MULTI && !is_user(how);
+	const char *missing = kernel_multi ? multi_prepare() : uprobe_prepare();
 
 	if (missing)
 		SKIP(return, "%s", missing);
@@ -235,7 +251,7 @@ TEST_F(detach, memory_comes_back)
 {
 	unsigned int times = 3 * many(&variant->how), n;
 	bool back = !access(DEBUGFS "/kmemleak", F_OK);
-	__u64 most;
+	__u64 most, room = times / 2 < 1024 ? times / 2 : 1024;
 
 	hitters_stop(&self->hitters);
 	/* Where it is armed for others, all goes quicker */
@@ -244,7 +260,7 @@ TEST_F(detach, memory_comes_back)
 	ASSERT_EQ(0, attach_often(&variant->how, &self->probe, self->prog, times / 3));
 	/* Others allocate, too, once in a while: what leaks does each time */
 	for (n = 0; n < 4 && (!n || !back); n++) {
-		most = allocated() + times / 2;
+		most = allocated() + room;
 		ASSERT_EQ(0, attach_often(&variant->how, &self->probe, self->prog, times));
 		back = back || comes_down_to(most);
 	}

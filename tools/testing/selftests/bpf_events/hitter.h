@@ -301,10 +301,11 @@ static inline void *waiter(void *tid)
 }
 
 /*
- * Has @n calls of WAIT_FUNC under way at once, MAX_WAITERS at most: a kretprobe with
- * one instance, as in "r1 func", misses all but one of them.
+ * Has @n calls of WAIT_FUNC, and of waiter(), under way at once, MAX_WAITERS at most,
+ * and then @meanwhile done: a kretprobe with one instance, as in "r1 func", misses all
+ * but one of them.
  */
-static inline int wait_together(int n)
+static inline int wait_together_with(int n, void (*meanwhile)(void *arg), void *arg)
 {
 	pthread_t threads[MAX_WAITERS];
 	pid_t tids[MAX_WAITERS] = {};
@@ -324,11 +325,18 @@ static inline int wait_together(int n)
 	for (i = 0; i < n; i++)
 		together &= wait_until(__atomic_load_n(&tids[i], __ATOMIC_SEQ_CST) &&
 				       sleeps(tids[i]));
+	if (meanwhile)
+		meanwhile(arg);
 	for (i = 0; i < n; i++)
 		pthread_kill(threads[i], SIGUSR1);
 	for (i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
 	return together ? 0 : -ETIME;
+}
+
+static inline int wait_together(int n)
+{
+	return wait_together_with(n, NULL, NULL);
 }
 
 #endif /* BPF_EVENTS_HITTER_H */

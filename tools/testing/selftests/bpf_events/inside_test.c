@@ -389,18 +389,17 @@ static void nest(void)
 		inside(nest);
 }
 
-/* The kernel follows 64 calls of a thread at a time */
 TEST_F(user, more_calls_than_are_followed)
 {
 	int i;
 
 	if (mainline())
 		SKIP(return, "mainline does not count what it misses there");
-	nested_calls = 64 + 6 - 1;
+	nested_calls = MAX_DEPTH + 6 - 1;
 	inside(nest);
 	for (i = 0; i < user_ways(); i++)
 		EXPECT_EQ(6, fdinfo_number(self->fds[i], "bpf_prog_missed"));
-	EXPECT_TRUE(seen(self, 64));
+	EXPECT_TRUE(seen(self, MAX_DEPTH));
 	for (i = 0; i < user_ways(); i++)
 		EXPECT_EQ(6, fdinfo_number(self->fds[i], "bpf_prog_missed"));
 }

@@ -13,6 +13,7 @@
 
 /* All functions, of either kind */
 struct funcs {
+	enum bpf_attach_type attach;
 	struct multi multi;
 	struct umulti umulti;
 };
@@ -74,6 +75,7 @@ FIXTURE_SETUP(race)
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	ASSERT_EQ(0, area_create(&self->area));
+	self->funcs.attach = variant->attach;
 	multi_init(&self->funcs.multi, variant->attach, variant->flags, false);
 	umulti_init(&self->funcs.umulti, variant->flags);
 	self->funcs.umulti.attach = variant->attach;
@@ -87,8 +89,7 @@ FIXTURE_TEARDOWN_PARENT(race)
 /* Links the program to the functions, the one that hit_any() calls included */
 static int link_all(const struct funcs *funcs, int prog)
 {
-	if (funcs->multi.attach == BPF_TRACE_UPROBE_MULTI ||
-	    funcs->multi.attach == BPF_TRACE_UPROBE_SESSION)
+	if (funcs->attach == BPF_TRACE_UPROBE_MULTI || funcs->attach == BPF_TRACE_UPROBE_SESSION)
 		return umulti_link(&funcs->umulti, prog);
 	return multi_link(&funcs->multi, prog);
 }
@@ -177,7 +178,7 @@ static void *come_and_go(void *arg)
 	int i, n, link, prog, bad = 0;
 	__u64 seen = 0;
 
-	prog = count_prog_as(area, me, 0, c->funcs->multi.attach);
+	prog = count_prog_as(area, me, 0, c->funcs->attach);
 	for (n = 0; n < 2 || now_ns() < c->end; n++) {
 		link = link_all(c->funcs, prog);
 		bad |= link < 0 || area_get(area, me) < seen;
@@ -214,8 +215,7 @@ TEST_F(race, several_threads_link)
 static void own_links(const struct funcs *funcs, struct area *area, bool more)
 {
 	do {
-		if (link_all(funcs, count_prog_as(area, 0, 0,
-						  funcs->multi.attach)) < 0)
+		if (link_all(funcs, count_prog_as(area, 0, 0, funcs->attach)) < 0)
 			_exit(1);
 		hit_any(0);
 	} while (more);

@@ -107,6 +107,18 @@ static inline int umulti_link(const struct umulti *m, int prog)
 	return sys_bpf(BPF_LINK_CREATE, &attr);
 }
 
+/* Links the program to one function */
+static inline int umulti_link_one(const void *func, enum bpf_attach_type attach, __u32 flags,
+				  unsigned int slots, int prog)
+{
+	const struct umulti m = {
+		.attach = attach, .flags = flags, .path = SELF, .cnt = 1,
+		.offsets = { file_offset(func) }, .cookies = { COOKIE(slots) },
+	};
+
+	return umulti_link(&m, prog);
+}
+
 /* The ways to attach to user code */
 struct user_way {
 	unsigned int flags;	/* of the probe */

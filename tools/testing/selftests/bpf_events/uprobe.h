@@ -37,6 +37,9 @@ static inline long user_hit_arg(int arg)
 	return (long)user_func((__u64 *)(long)arg);
 }
 
+/* The kernel follows so many calls of a thread at a time */
+#define MAX_DEPTH 64
+
 /* A function that calls itself, and another one at the end */
 static inline int dive(unsigned int n, void (*func)(void))
 {
@@ -80,6 +83,11 @@ static inline int child_hits(unsigned int n)
 static inline const char *func_at(const char *funcs, unsigned int i)
 {
 	return funcs + 16 * i;
+}
+
+static inline __u64 call_func(const char *func, __u64 arg)
+{
+	return ((__u64 (*)(__u64))func)(arg);
 }
 
 /* Where in its file the memory at @addr is, or 0 */

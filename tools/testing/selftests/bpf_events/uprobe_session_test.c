@@ -8,9 +8,6 @@
 #include "session.h"
 #include "umulti.h"
 
-/* The kernel follows so many calls of a thread at a time */
-#define MAX_DEPTH 64
-
 /* Slots of depth_prog(), behind those of session_prog() */
 enum {
 	DEPTH = TGID + 1,	/* how many calls have not returned */
@@ -60,12 +57,7 @@ FIXTURE_TEARDOWN_PARENT(session)
 /* Links a program to one function, with the slots of the tally */
 static int link_one(const void *func, unsigned int slots, int prog)
 {
-	const struct umulti m = {
-		.attach = BPF_TRACE_UPROBE_SESSION, .path = SELF, .cnt = 1,
-		.offsets = { file_offset(func) }, .cookies = { COOKIE(slots) },
-	};
-
-	return umulti_link(&m, prog);
+	return umulti_link_one(func, BPF_TRACE_UPROBE_SESSION, 0, slots, prog);
 }
 
 TEST_F(session, runs_on_entry_and_return)
@@ -230,13 +222,10 @@ TEST_F(session, calls_that_longjmp_has_left)
 /* Their returns are counted as missed: by a link to returns, too */
 TEST_F(session, calls_that_are_too_many)
 {
-	const struct umulti m = {
-		.flags = BPF_F_UPROBE_MULTI_RETURN, .path = SELF, .cnt = 1,
-		.offsets = { file_offset(dive) },
-	};
 	int links[] = {
 		link_one(dive, 0, self->prog),
-		umulti_link(&m, count_prog_as(&self->area, SEEN, 0, BPF_TRACE_UPROBE_MULTI)),
+		umulti_link_one(dive, BPF_TRACE_UPROBE_MULTI, BPF_F_UPROBE_MULTI_RETURN, 0,
+				count_prog_as(&self->area, SEEN, 0, BPF_TRACE_UPROBE_MULTI)),
 		link_one(dive, 1, session_prog(&self->area, BPF_TRACE_UPROBE_SESSION,
 					       variant->flags)),
 	};
@@ -301,54 +290,10 @@ TEST_F(session, many_links)
 	EXPECT_STREQ("4 4 4", counts(&self->area, 19));
 }
 
-/* Calls that last until a byte comes for each of them */
-static int bytes[2];
-
-static void wait_for_byte(void)
-{
-	char c;
-
-	if (read(bytes[0], &c, 1) != 1)
-		_exit(1);
-}
-
-static void *call_in_thread(void *tid)
-{
-	__atomic_store_n((pid_t *)tid, syscall(__NR_gettid), __ATOMIC_SEQ_CST);
-	wait_for_byte();
-	return NULL;
-}
-
-/* Starts @n calls, at most 8, has them all under way, and then @meanwhile done */
-static int call_together(unsigned int n, void (*meanwhile)(void *arg), void *arg)
-{
-	bool together = true;
-	pthread_t threads[8];
-	pid_t tids[8] = {};
-	unsigned int i;
-
-	if (pipe(bytes))
-		return -errno;
-	for (i = 0; i < n; i++) {
-		if (pthread_create(&threads[i], NULL, call_in_thread, &tids[i]))
-			return -EAGAIN;
-	}
-	for (i = 0; i < n; i++)
-		together &= wait_until(__atomic_load_n(&tids[i], __ATOMIC_SEQ_CST) &&
-				       sleeps(tids[i]));
-	if (meanwhile)
-		meanwhile(arg);
-	if (write(bytes[1], "12345678", n) != n)
-		return -EIO;
-	for (i = 0; i < n; i++)
-		pthread_join(threads[i], NULL);
-	return together ? 0 : -ETIME;
-}
-
 TEST_F(session, calls_of_several_threads_at_once)
 {
-	ASSERT_LE(0, link_one(wait_for_byte, 0, self->prog));
-	ASSERT_EQ(0, call_together(8, NULL, NULL));
+	ASSERT_LE(0, link_one(waiter, 0, self->prog));
+	ASSERT_EQ(0, wait_together(8));
 	EXPECT_STREQ("8 8 8", counts(&self->area, 0));
 }
 
@@ -366,7 +311,7 @@ static void change_links(void *arg)
 	close(c->link);
 	for (i = 0; i < ARRAY_SIZE(c->news); i++) {
 		sleep_ms(20);
-		c->news[i] = link_one(wait_for_byte, 2, c->prog);
+		c->news[i] = link_one(waiter, 2, c->prog);
 	}
 }
 
@@ -374,14 +319,14 @@ static void change_links(void *arg)
 TEST_F(session, links_change_during_a_call)
 {
 	struct change change = {
-		.link = link_one(wait_for_byte, 0, self->prog),
+		.link = link_one(waiter, 0, self->prog),
 		.prog = self->prog,
 	};
 	int i;
 
 	ASSERT_LE(0, change.link);
-	ASSERT_LE(0, link_one(wait_for_byte, 1, self->prog));
-	ASSERT_EQ(0, call_together(3, change_links, &change));
+	ASSERT_LE(0, link_one(waiter, 1, self->prog));
+	ASSERT_EQ(0, wait_together_with(3, change_links, &change));
 	for (i = 0; i < ARRAY_SIZE(change.news); i++)
 		EXPECT_LE(0, change.news[i]);
 	EXPECT_STREQ("3 0 0", counts(&self->area, 0));
@@ -393,12 +338,12 @@ TEST_F(session, links_change_during_a_call)
 TEST_F(session, only_link_changes_during_a_call)
 {
 	struct change change = {
-		.link = link_one(wait_for_byte, 0, self->prog),
+		.link = link_one(waiter, 0, self->prog),
 		.prog = self->prog,
 	};
 
 	ASSERT_LE(0, change.link);
-	ASSERT_EQ(0, call_together(3, change_links, &change));
+	ASSERT_EQ(0, wait_together_with(3, change_links, &change));
 	EXPECT_STREQ("3 0 0", counts(&self->area, 0));
 	EXPECT_STREQ("0 0 0", counts(&self->area, 2));
 }

@@ -309,12 +309,10 @@ TEST_F(step, instruction_faults)
 
 #define LEA_LEN 4
 
-/* The kernel steps over its first instruction */
-extern __u64 stepped(__u64 arg);
+/* The kernel steps over the first instruction */
+FUNCS(stepped, 1, "lea 8(%rdi), %rax");
 /* The first instruction is a breakpoint */
-extern __u64 trapping(__u64 arg);
-
-asm(".text; .balign 16; stepped: lea 8(%rdi), %rax; ret; trapping: int3; ret");
+FUNCS(trapping, 1, "int3");
 
 FIXTURE(trap) {
 	struct area area;
@@ -345,7 +343,7 @@ FIXTURE_SETUP(trap)
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create_at(&probe, "", SELF, file_offset(stepped), 0, PROBE_PMU));
 	ASSERT_LE(0, attach(&probe, count_prog(&self->area, 0, 0)));
-	ASSERT_EQ(8 + 1, stepped(1));
+	ASSERT_EQ(8 + 1, call_func(stepped, 1));
 	ASSERT_EQ(1, area_get(&self->area, 0));
 }
 
@@ -356,11 +354,11 @@ FIXTURE_TEARDOWN_PARENT(trap)
 
 TEST_F(trap, elsewhere)
 {
-	trapping(0);
+	call_func(trapping, 0);
 	EXPECT_EQ(1, signalled);
 	EXPECT_EQ((__u64)trapping + 1, signalled_at);
 	EXPECT_EQ(SI_KERNEL, trap_code);
-	EXPECT_EQ(8 + 2, stepped(2));
+	EXPECT_EQ(8 + 2, call_func(stepped, 2));
 	EXPECT_EQ(2, area_get(&self->area, 0));
 }
 
@@ -377,7 +375,7 @@ TEST_F(trap, in_place_of_the_copy)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	ASSERT_EQ((void *)copies, page);
 	memset(page, 0xcc, 4096);
-	stepped(1);
+	call_func(stepped, 1);
 	EXPECT_EQ(1, signalled);
 	EXPECT_EQ((__u64)stepped, signalled_at);
 	EXPECT_EQ(2, area_get(&self->area, 0));

@@ -476,14 +476,13 @@ FIXTURE_TEARDOWN_PARENT(left)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-/* The kernel follows 64 calls at a time */
 TEST_F(left, calls_that_were_left_make_room)
 {
 	static unsigned int i;
 
 	for (i = 0; i < 4; i++) {
 		if (!setjmp(before_the_dive()))
-			dive(60 + 4 * i, leave_the_dive);
+			dive(MAX_DEPTH - 4 + 4 * i, leave_the_dive);
 		EXPECT_EQ(5 * i, area_get(&self->area, 0));
 		EXPECT_EQ(4, dive(4, NULL));
 		EXPECT_EQ(5 * (i + 1), area_get(&self->area, 0));
@@ -492,11 +491,11 @@ TEST_F(left, calls_that_were_left_make_room)
 
 TEST_F(left, the_last_of_the_room_is_left)
 {
-	EXPECT_EQ(62, dive(62, leave_and_stay));
-	EXPECT_EQ(63 + 3, area_get(&self->area, 0));
+	EXPECT_EQ(MAX_DEPTH - 2, dive(MAX_DEPTH - 2, leave_and_stay));
+	EXPECT_EQ(MAX_DEPTH - 1 + 3, area_get(&self->area, 0));
 	/* Now there is none but for those that stay */
-	EXPECT_EQ(63, dive(63, leave_and_stay));
-	EXPECT_EQ(63 + 3 + 64, area_get(&self->area, 0));
+	EXPECT_EQ(MAX_DEPTH - 1, dive(MAX_DEPTH - 1, leave_and_stay));
+	EXPECT_EQ(MAX_DEPTH - 1 + 3 + MAX_DEPTH, area_get(&self->area, 0));
 }
 
 /* By whose program would have run: not by one that is paused, or of another process */
@@ -511,14 +510,14 @@ TEST_F(left, returns_that_are_not_followed_are_missed)
 	ASSERT_LT(0, child);
 	fd = attach_task(&self->probe, child, prog);
 	ASSERT_LE(0, fd);
-	dive(64 + 5, NULL);
-	EXPECT_EQ(64, area_get(&self->area, 0));
+	dive(MAX_DEPTH + 5, NULL);
+	EXPECT_EQ(MAX_DEPTH, area_get(&self->area, 0));
 	EXPECT_EQ(6, misses(self->prog));
 	EXPECT_EQ(6, fdinfo_number(self->fd, "bpf_prog_missed"));
 
 	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
-	dive(64 + 5, NULL);
-	EXPECT_EQ(64, area_get(&self->area, 0));
+	dive(MAX_DEPTH + 5, NULL);
+	EXPECT_EQ(MAX_DEPTH, area_get(&self->area, 0));
 	EXPECT_EQ(6, misses(self->prog));
 	EXPECT_EQ(0, misses(prog));
 	EXPECT_EQ(0, area_get(&self->area, 1));
@@ -565,7 +564,7 @@ static void call_places(unsigned int n, unsigned int times)
 
 	while (times--) {
 		for (i = 0; i < n; i++)
-			((void (*)(void))func_at(places, i))();
+			call_func(func_at(places, i), 0);
 	}
 }
 

@@ -26,18 +26,13 @@ FUNCS(stepped, NR, "mov $i, %eax");
 /* What steps over these waits for a page */
 FUNCS(loads, NR, "mov 8*i(%rdi), %rax");
 
-static __u64 call_func(const char *func, const void *arg)
-{
-	return ((__u64 (*)(const void *))func)(arg);
-}
-
 /* Returns how many gave what they should */
 static int call_funcs(const char *funcs)
 {
 	int i, right = 0;
 
 	for (i = 0; i < NR; i++)
-		right += call_func(func_at(funcs, i), NULL) == i;
+		right += call_func(func_at(funcs, i), 0) == i;
 	return right;
 }
 
@@ -176,7 +171,7 @@ static void *load(void *func)
 	int nr = ((char *)func - loads) / 16;
 
 	__atomic_store_n(&tids[nr], gettid(), __ATOMIC_RELEASE);
-	return (void *)(long)(call_func(func, page.mem) == nr);
+	return (void *)(long)(call_func(func, (__u64)page.mem) == nr);
 }
 
 /* Do those that got a place wait for the page, and the others for a place? */
@@ -240,7 +235,7 @@ static void *call_stepped(void *func)
 	long right = 0;
 
 	for (i = 0; i < n; i++) {
-		right += call_func(func, NULL) == nr;
+		right += call_func(func, 0) == nr;
 		if (i % 8 == nr % 8)
 			sched_yield();
 	}
