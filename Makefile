@@ -19,6 +19,7 @@ help:
 	@echo 'make own-tests             the kernel'"'"'s own tests of what the series changes for everyone; [KERNEL=series-own] [ALL=all]'
 	@echo 'make fixes                 does each fix of part 0 mend what it says? Its tests on stock, and on stock with part 0'
 	@echo 'make apply KDIR=path       put the series on a Linux 6.12 tree of your own [DERIVE=1]; [PART=A-C] what every 6.12 can have'
+	@echo 'make patch                 one file for all of the series, one for A to C, for patch -p1 in a released 6.12.N: dist/*.patch.xz'
 	@echo 'make tree                  build/linux: the baseline, then one commit a patch; edit and commit there'
 	@echo 'make export                build/linux -> series/ and the copies of the files that it adds'
 	@echo 'make check [AFRESH=1]      do these agree, is each patch clean [as if nothing were known]'
@@ -48,7 +49,7 @@ check:
 	@scripts/check/check
 test:
 	@$(if $(TESTS),scripts/selftests/some $(or $(KERNEL),series),scripts/test)
-promises tree export bump clean test-list:
+promises patch tree export bump clean test-list:
 	@scripts/$@
 
-.PHONY: help run shell bench clients mutants fixes own-tests soak apply test promises tree export bump check clean test-list
+.PHONY: help run shell bench clients mutants fixes own-tests soak apply test promises patch tree export bump check clean test-list

@@ -125,6 +125,8 @@ static int perf_map_output(struct bpf_map *map, u64 flags,
 	perf_sample_save_raw_data(&slot->data, event, raw);
 	ret = perf_event_output(event, &slot->data, regs);
 out:
+	if (unlikely(ret))
+		atomic64_inc(&map->lost);
 	this_cpu_dec(output_depth);
 	return ret;
 }

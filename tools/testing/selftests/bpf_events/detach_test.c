@@ -98,7 +98,7 @@ static int create_how(const struct detach *how, struct probe *probe)
 /* How many go together */
 static int many(const struct detach *how)
 {
-	return rounds(how->way == BY_MULTI ? 10 : 30);
+	return some(how->way == BY_MULTI ? 10 : 30);
 }
 
 FIXTURE_SETUP(detach)
@@ -249,7 +249,7 @@ static bool comes_down_to(__u64 most)
  */
 TEST_F(detach, memory_comes_back)
 {
-	unsigned int times = 3 * many(&variant->how), n;
+	unsigned int times = rounds(variant->how.way == BY_MULTI ? 30 : 90), n;
 	bool back = !access(DEBUGFS "/kmemleak", F_OK);
 	__u64 most, room = times / 2 < 1024 ? times / 2 : 1024;
 

@@ -2,6 +2,7 @@
 /* The helpers that hand data to user space, and those that read counters */
 #include "common.h"
 #include "ring.h"
+#include "ringbuf.h"
 
 /* Slots: an argument and flags, what the helper returned, a buffer */
 enum { ARG, FLAGS, RET, RET2, BUF };
@@ -187,49 +188,6 @@ TEST_F(output, perf_event_read_value)
 	val->enabled = 1;
 	EXPECT_EQ(-EINVAL, result(&self->rig, 0, 0));
 	EXPECT_EQ(0, val->counter | val->enabled);
-}
-
-/* The reader's side of a BPF ring buffer */
-
-struct ringbuf {
-	unsigned long *consumer;
-	unsigned long *producer;
-	char *data;
-};
-
-static int ringbuf_map(struct ringbuf *rb, int map)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-	char *mem;
-
-	rb->consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, map,
-			    0);
-	mem = mmap(NULL, 3 * page, PROT_READ, MAP_SHARED, map, page);
-	if (rb->consumer == MAP_FAILED || mem == MAP_FAILED)
-		return -errno;
-	rb->producer = (unsigned long *)mem;
-	rb->data = mem + page;
-	return 0;
-}
-
-/* Takes one record that was not discarded; NULL if there is none */
-static const char *ringbuf_read(struct ringbuf *rb, __u32 *len)
-{
-	unsigned long at = *rb->consumer, mask = sysconf(_SC_PAGESIZE) - 1;
-	const char *found = NULL;
-	__u32 header;
-
-	while (!found && at < __atomic_load_n(rb->producer, __ATOMIC_ACQUIRE)) {
-		header = *(__u32 *)(rb->data + (at & mask));
-		if (header & BPF_RINGBUF_BUSY_BIT)
-			break;
-		*len = header & ~BPF_RINGBUF_DISCARD_BIT;
-		if (!(header & BPF_RINGBUF_DISCARD_BIT))
-			found = rb->data + (at & mask) + BPF_RINGBUF_HDR_SZ;
-		at += (*len + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
-	}
-	__atomic_store_n(rb->consumer, at, __ATOMIC_RELEASE);
-	return found;
 }
 
 TEST_F(output, ringbuf_reserve)

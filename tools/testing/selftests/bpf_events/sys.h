@@ -126,16 +126,21 @@ static inline bool kernel_is_slow(void)
 	return !access(DEBUGFS "/kmemleak", F_OK);
 }
 
+/* @n of something, on a slow kernel fewer: what that is for shows with the first one */
+static inline int some(int n)
+{
+	return kernel_is_slow() ? (n + 3) / 4 : n;
+}
+
 /*
- * How often to do what goes wrong once in a while: @n times, or BPF_EVENTS_ROUNDS
- * times as often, on a slow kernel less.  What that is for shows at the first time.
+ * How often to do what goes wrong once in a while: BPF_EVENTS_ROUNDS times as often as
+ * it would be without
  */
 static inline int rounds(int n)
 {
 	const char *env = getenv("BPF_EVENTS_ROUNDS");
 
-	n *= env ? atoi(env) : 1;
-	return kernel_is_slow() ? (n + 3) / 4 : n;
+	return some(n) * (env ? atoi(env) : 1);
 }
 
 /* Processes */
