@@ -9,8 +9,8 @@
  * by one with each nanosecond of virtual time. With -n it asks a clock instead,
  * and takes the shortest of many times.
  *
- * With -t a thread on each CPU calls what has one program, HITS times, and nothing is
- * timed: contention.c counts, in QEMU.
+ * With -t, and without -e, a thread on each CPU calls what has a program on each of its
+ * probes, HITS times, and nothing is timed: contention.c counts, in QEMU.
  *
  * Writes a line "name <tab> unit <tab> value" for each figure, notes behind "#".
  * Exits with 1 where an event is lost, or a figure does not settle.
@@ -1183,6 +1183,8 @@ int main(int argc, char **argv)
 		}
 	}
 
+	if (together && events_only)
+		return 2;
 	setlinebuf(stdout);
 	must("affinity", pin(0));
 	must("files", neg_errno(setrlimit(RLIMIT_NOFILE, &files)));

@@ -6,7 +6,8 @@
  *  - stores to lines of 64 bytes to which at least two CPUs store.
  * Instructions that do so less than "least=N" times are left out: ticks of the clock
  * are not what is measured. Each pair of marks gives lines "# KIND ADDRESS COUNT" for
- * the others in the file "out=FILE", and the sums, "LOCKED SHARED".
+ * the others in the file "out=FILE", and the sums, "LOCKED SHARED". QEMU must run all
+ * CPUs in one thread.
  *
  * Debian has no package with qemu-plugin.h: what is used of it is declared here, by
  * the documentation of version 1 of the interface.
@@ -144,7 +145,7 @@ static uint64_t sum_up(const char *kind, struct place *from, size_t nr)
 	return sum;
 }
 
-/* Places of one line: do at least two CPUs store there all the time? */
+/* Places of one line: do at least two CPUs often store there? */
 static bool is_shared(const struct place *from, const struct place *end)
 {
 	uint64_t counts[MAX_CPUS] = {};
@@ -155,7 +156,7 @@ static bool is_shared(const struct place *from, const struct place *end)
 			counts[cpu] += from->counts[cpu];
 	}
 	for (cpu = 0; cpu < MAX_CPUS; cpu++)
-		cpus += counts[cpu] >= least / MAX_CPUS;
+		cpus += counts[cpu] && counts[cpu] >= least / MAX_CPUS;
 	return cpus >= 2;
 }
 

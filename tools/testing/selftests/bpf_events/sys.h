@@ -139,8 +139,9 @@ static inline int some(int n)
 static inline int rounds(int n)
 {
 	const char *env = getenv("BPF_EVENTS_ROUNDS");
+	int times = env ? atoi(env) : 1;
 
-	return some(n) * (env ? atoi(env) : 1);
+	return some(n) * (times > 0 ? times : 1);
 }
 
 /* Processes */
