@@ -22,6 +22,26 @@ struct perf_event;
 struct perf_event_query_bpf;
 struct seq_file;
 
+/**
+ * enum bpf_miss - why a program did not run for a hit of what it is attached to
+ * @BPF_MISS_SAME_PROG: it was running, on this CPU, below the hit
+ * @BPF_MISS_OTHER_PROG: another one was, or a run was about to begin or just over
+ * @BPF_MISS_MAP_OP: bpf(2) was at work on a map there
+ * @BPF_MISS_NESTED: kprobes or perf were handling another hit there
+ * @BPF_MISS_NO_RETURN: the return of the call could not be followed
+ * @BPF_MISS_NO_RCU: RCU did not watch the CPU
+ * @BPF_NR_MISSES: how many there are
+ */
+enum bpf_miss {
+	BPF_MISS_SAME_PROG,
+	BPF_MISS_OTHER_PROG,
+	BPF_MISS_MAP_OP,
+	BPF_MISS_NESTED,
+	BPF_MISS_NO_RETURN,
+	BPF_MISS_NO_RCU,
+	BPF_NR_MISSES
+};
+
 /* One program at both ends of a call: see bpf_session_is_return(). */
 static inline bool bpf_is_session_type(enum bpf_attach_type type)
 {
@@ -49,7 +69,7 @@ int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
 int bpf_task_fd_query(const union bpf_attr *attr, union bpf_attr __user *uattr);
 
 bool bpf_event_run(const struct bpf_event_array *array, void *ctx);
-void bpf_event_missed(struct trace_event_call *call);
+void bpf_event_missed(struct trace_event_call *call, enum bpf_miss why);
 bool bpf_event_overrides(struct trace_event_call *call);
 
 bool bpf_event_overflow_run(const struct bpf_attachment *att,
@@ -62,7 +82,7 @@ int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
 int bpf_event_filter_busy(struct trace_event_file *file, const char *text);
 bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner);
 void bpf_event_filter_drop(struct trace_event_file *file);
-void bpf_event_filter_missed(struct trace_event_file *file);
+void bpf_event_filter_missed(struct trace_event_file *file, enum bpf_miss why);
 bool bpf_event_filter_print(struct trace_event_file *file, struct trace_seq *s);
 void bpf_event_filter_show_fdinfo(struct seq_file *m, struct trace_event_file *file);
 
@@ -215,7 +235,7 @@ static inline bool bpf_uprobe_event_passes(struct trace_event_call *call,
 	return true;
 }
 
-static inline void bpf_event_missed(struct trace_event_call *call) { }
+static inline void bpf_event_missed(struct trace_event_call *call, enum bpf_miss why) { }
 
 static inline void bpf_uprobe_event_missed(struct trace_event_call *call) { }
 
@@ -248,7 +268,8 @@ static inline bool bpf_event_filter_clear(struct trace_event_file *file,
 
 static inline void bpf_event_filter_drop(struct trace_event_file *file) { }
 
-static inline void bpf_event_filter_missed(struct trace_event_file *file) { }
+static inline void bpf_event_filter_missed(struct trace_event_file *file,
+					   enum bpf_miss why) { }
 
 static inline bool bpf_event_filter_print(struct trace_event_file *file,
 					  struct trace_seq *s)

@@ -68,8 +68,50 @@ const struct bpf_attachment bpf_idle_attachment = {
 	.func	= idle_attachment_run,
 };
 
+/*
+ * Is it a run of a program under the guard that a hit is on top of? Hits in
+ * kprobe_multi links name their attachment, and have a func_ip; the others are part
+ * of theirs.
+ */
+static enum bpf_miss miss_on_top(const struct bpf_attachment *att, enum bpf_miss otherwise)
+{
+	const struct bpf_hit *hit = __this_cpu_read(bpf_current_hit);
+	const struct bpf_attachment *below;
+
+	if (__this_cpu_read(bpf_prog_active) != BPF_GUARD_HELD)
+		return otherwise;
+	if (!hit)
+		return BPF_MISS_OTHER_PROG;
+
+	if (hit->func_ip)
+		below = container_of(hit, struct bpf_session_hit, hit)->att;
+	else
+		below = container_of(hit, struct bpf_attachment, hit);
+	return below->prog == att->prog ? BPF_MISS_SAME_PROG : BPF_MISS_OTHER_PROG;
+}
+
+NOKPROBE_SYMBOL(miss_on_top);
+
+/**
+ * bpf_attachment_missed() - account a hit that a program misses
+ * @att: the program
+ * @why: the reason; where a program is below, that replaces BPF_MISS_MAP_OP and
+ *	BPF_MISS_NESTED
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ */
+void bpf_attachment_missed(const struct bpf_attachment *att, enum bpf_miss why)
+{
+	if (why == BPF_MISS_MAP_OP || why == BPF_MISS_NESTED)
+		why = miss_on_top(att, why);
+	this_cpu_inc(att->stats->missed[why]);
+	bpf_prog_inc_misses_counter(att->prog);
+}
+
+NOKPROBE_SYMBOL(bpf_attachment_missed);
+
 /* Return: whether there was a program that should have run. */
-static bool event_array_missed(const struct bpf_event_array *array)
+static bool event_array_missed(const struct bpf_event_array *array, enum bpf_miss why)
 {
 	bool any = false;
 	u32 i;
@@ -80,7 +122,7 @@ static bool event_array_missed(const struct bpf_event_array *array)
 		if (att == &bpf_idle_attachment)
 			continue;
 		any = true;
-		bpf_attachment_missed(att);
+		bpf_attachment_missed(att, why);
 	}
 	return any;
 }
@@ -105,6 +147,7 @@ NOKPROBE_SYMBOL(bpf_run_timed);
 /**
  * bpf_event_missed() - account a hit that never got to the event's programs
  * @call: the event
+ * @why: the reason
  *
  * For event sources that have to drop a hit, say because it came from inside
  * the handling of another. Everything it calls is out of bounds for kprobes:
@@ -112,14 +155,14 @@ NOKPROBE_SYMBOL(bpf_run_timed);
  *
  * Context: preemption disabled; any of task, softirq, hardirq and NMI.
  */
-void bpf_event_missed(struct trace_event_call *call)
+void bpf_event_missed(struct trace_event_call *call, enum bpf_miss why)
 {
 	const struct bpf_event_array *array;
 
 	/* Not rcu_dereference_sched(): lockdep's checks can be probed. */
 	array = rcu_dereference_raw(call->bpf_array);
 	if (array)
-		event_array_missed(array);
+		event_array_missed(array, why);
 }
 
 NOKPROBE_SYMBOL(bpf_event_missed);
@@ -157,7 +200,7 @@ bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
 	bool pass;
 
 	if (!bpf_guard_enter())
-		return !event_array_missed(array);
+		return !event_array_missed(array, BPF_MISS_MAP_OP);
 
 	cant_migrate();
 	if (static_branch_unlikely(&bpf_stats_enabled_key))

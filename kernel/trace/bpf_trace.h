@@ -33,6 +33,7 @@ struct bpf_session_hit {
 	struct bpf_hit	hit;
 	bool		is_return;
 	u64		*cookie;
+	const struct bpf_attachment *att; /* of kprobes: whose hit it is */
 };
 
 /*
@@ -45,7 +46,7 @@ DECLARE_PER_CPU(const struct bpf_hit *, bpf_current_hit);
 /* Hits that reached, and that did not reach, the program. */
 struct bpf_attachment_stats {
 	unsigned long		hits;
-	unsigned long		missed;
+	unsigned long		missed[BPF_NR_MISSES];
 };
 
 /* How many programs one event runs, and QUERY_BPF reports, at most. ABI. */
@@ -107,13 +108,10 @@ struct bpf_event_array {
 /* Stands for programs that are paused, or gone: it lets everything pass. */
 extern const struct bpf_attachment bpf_idle_attachment;
 
-/* Inlined: it is called where there must be no kprobes. */
-static __always_inline void
-bpf_attachment_missed(const struct bpf_attachment *att)
-{
-	this_cpu_inc(att->stats->missed);
-	bpf_prog_inc_misses_counter(att->prog);
-}
+/* bpf_prog_active while a program runs. bpf_disable_instrumentation() counts in it. */
+#define BPF_GUARD_HELD 0x10000
+
+void bpf_attachment_missed(const struct bpf_attachment *att, enum bpf_miss why);
 
 /**
  * bpf_guard_enter() - begin to run programs that must not run on top of each other
@@ -144,7 +142,7 @@ static __always_inline bool bpf_guard_enter(void)
 	if (unlikely(__this_cpu_read(bpf_prog_active)))
 		return false;
 
-	__this_cpu_write(bpf_prog_active, 1);
+	__this_cpu_write(bpf_prog_active, BPF_GUARD_HELD);
 	cant_sleep();
 	rcu_read_lock();
 	return true;
@@ -194,6 +192,7 @@ bpf_attachment_run(const struct bpf_attachment *att, void *ctx)
 static __always_inline u32
 bpf_attachment_hit(const struct bpf_attachment *att, const struct bpf_hit *hit, void *ctx)
 {
+	barrier(); /* what interrupts from here on looks at *hit: miss_on_top() */
 	__this_cpu_write(bpf_current_hit, hit);
 	return bpf_attachment_run(att, ctx);
 }
@@ -228,7 +227,7 @@ bpf_attachment_hit_args(const struct bpf_attachment *att, u64 *args)
 		bpf_reset_run_ctx(old);
 		rcu_read_unlock();
 	} else {
-		bpf_attachment_missed(att);
+		bpf_attachment_missed(att, BPF_MISS_SAME_PROG);
 	}
 	this_cpu_dec(*active);
 	return ret;
@@ -403,7 +402,8 @@ int bpf_perf_event_check_attach(const struct bpf_attach_request *req);
 /*
  * bpf_trace_query.c: what user space can ask
  */
-struct bpf_attachment_stats bpf_attachment_sum(const struct bpf_attachment *att);
+unsigned long bpf_attachment_sum(const struct bpf_attachment *att,
+				 struct bpf_attachment_stats *sum);
 void bpf_attachment_show(struct seq_file *m, const struct bpf_attachment *att);
 int bpf_copy_name(u64 uptr, u32 *ulen, const char *name);
 

@@ -77,18 +77,20 @@ EXPORT_SYMBOL_GPL(bpf_event_filter_run);
 bool bpf_event_filter_run_kprobe(struct trace_event_file *file, struct pt_regs *regs)
 {
 	const struct bpf_event_filter *filter;
+	const struct bpf_attachment *att;
 	bool pass;
 
 	/* Not rcu_dereference_sched(): lockdep's checks can be probed. */
 	filter = rcu_dereference_raw(file->bpf_filter);
 	if (!filter)
 		return true;
+	att = &filter->att;
 	if (!bpf_guard_enter()) {
-		bpf_attachment_missed(&filter->att);
+		bpf_attachment_missed(att, BPF_MISS_MAP_OP);
 		return false;
 	}
 
-	pass = bpf_attachment_hit(&filter->att, &filter->att.hit, regs);
+	pass = bpf_attachment_hit(att, &att->hit, regs);
 	bpf_guard_exit();
 	return pass;
 }
@@ -112,18 +114,19 @@ static __always_inline bool filter_is_asked(const struct trace_event_file *file)
 /**
  * bpf_event_filter_missed() - account a hit that never got to a probe event
  * @file: the event in its instance
+ * @why: the reason
  *
  * bpf_event_missed() for the event's filter, if it has one.
  *
  * Context: preemption disabled; any of task, softirq, hardirq and NMI.
  */
-void bpf_event_filter_missed(struct trace_event_file *file)
+void bpf_event_filter_missed(struct trace_event_file *file, enum bpf_miss why)
 {
 	const struct bpf_event_filter *filter;
 
 	filter = rcu_dereference_raw(file->bpf_filter);
 	if (filter && filter_is_asked(file))
-		bpf_attachment_missed(&filter->att);
+		bpf_attachment_missed(&filter->att, why);
 }
 
 NOKPROBE_SYMBOL(bpf_event_filter_missed);

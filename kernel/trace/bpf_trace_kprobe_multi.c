@@ -104,6 +104,21 @@ kprobe_multi_cookie(const struct bpf_kprobe_multi_link *link, unsigned long addr
 	return link->has_cookies ? kprobe_multi_find_cookie(link, addr) : 0;
 }
 
+static __always_inline int
+kprobe_multi_hit(const struct bpf_kprobe_multi_link *link, unsigned long func_ip,
+		 struct pt_regs *regs, bool is_return, void *session_cookie)
+{
+	const struct bpf_session_hit hit = {
+		.hit.cookie = kprobe_multi_cookie(link, func_ip),
+		.hit.func_ip = func_ip,
+		.is_return = is_return,
+		.cookie = session_cookie,
+		.att = &link->att,
+	};
+
+	return bpf_attachment_hit(&link->att, &hit.hit, regs);
+}
+
 /*
  * Fprobe calls with preemption disabled, from anywhere that ftrace can be. It has
  * no guard of its own against recursion for these handlers.
@@ -114,19 +129,15 @@ static __always_inline int
 kprobe_multi_run(struct bpf_kprobe_multi_link *link, unsigned long ip, struct pt_regs *regs,
 		 bool is_return, void *session_cookie)
 {
-	struct bpf_session_hit hit;
+	const struct bpf_attachment *att = &link->att;
 	int ret;
 
 	if (!bpf_guard_enter()) {
-		bpf_attachment_missed(&link->att);
+		bpf_attachment_missed(att, BPF_MISS_MAP_OP);
 		return -EBUSY;
 	}
 
-	hit.hit.func_ip = bpf_func_start(ip);
-	hit.hit.cookie = kprobe_multi_cookie(link, hit.hit.func_ip);
-	hit.is_return = is_return;
-	hit.cookie = session_cookie;
-	ret = bpf_attachment_hit(&link->att, &hit.hit, regs);
+	ret = kprobe_multi_hit(link, bpf_func_start(ip), regs, is_return, session_cookie);
 	bpf_guard_exit();
 	return ret;
 }
@@ -153,7 +164,7 @@ static int kprobe_session_entry(struct fprobe *fp, unsigned long entry_ip,
 	*(u64 *)data = 0;
 	ret = kprobe_multi_run(link, entry_ip, regs, false, data);
 	if (unlikely(ret == -EBUSY))
-		bpf_attachment_missed(&link->att);
+		bpf_attachment_missed(&link->att, BPF_MISS_MAP_OP);
 	return ret;
 }
 
@@ -176,12 +187,21 @@ static void kprobe_multi_missed(struct fprobe *fp)
 	struct bpf_kprobe_multi_link *link = kprobe_multi_of(fp);
 
 	if (rcu_is_watching())
-		bpf_attachment_missed(&link->att);
+		bpf_attachment_missed(&link->att, BPF_MISS_NO_RETURN);
 	else
-		this_cpu_inc(link->att.stats->missed);
+		this_cpu_inc(link->att.stats->missed[BPF_MISS_NO_RCU]);
 }
 
 NOKPROBE_SYMBOL(kprobe_multi_missed);
+
+/* Both ends of the call */
+static void kprobe_session_missed(struct fprobe *fp)
+{
+	kprobe_multi_missed(fp);
+	kprobe_multi_missed(fp);
+}
+
+NOKPROBE_SYMBOL(kprobe_session_missed);
 
 enum kprobe_multi_error {
 	KPROBE_MULTI_NO_SYMBOL,
@@ -496,6 +516,7 @@ static int kprobe_multi_fill_info(const struct bpf_link *bpf_link, struct bpf_li
 	u64 __user *uaddrs = u64_to_user_ptr(info->kprobe_multi.addrs);
 	const struct bpf_kprobe_multi_link *link = kprobe_multi_link(bpf_link);
 	bool show = kallsyms_show_value(current_cred());
+	struct bpf_attachment_stats sum;
 	u32 i, room = info->kprobe_multi.count;
 
 	if (!uaddrs != !room || (ucookies && !room))
@@ -503,7 +524,7 @@ static int kprobe_multi_fill_info(const struct bpf_link *bpf_link, struct bpf_li
 
 	info->kprobe_multi.count = link->nr_sites;
 	info->kprobe_multi.flags = link->flags;
-	info->kprobe_multi.missed = bpf_attachment_sum(&link->att).missed;
+	info->kprobe_multi.missed = bpf_attachment_sum(&link->att, &sum);
 	for (i = 0; i < min(room, link->nr_sites); i++) {
 		if (put_user(show ? (u64)link->sites[i].addr : 0, uaddrs + i))
 			return -EFAULT;
@@ -575,7 +596,8 @@ static int kprobe_multi_register(struct bpf_kprobe_multi_link *link)
 	int err;
 
 	link->fp.flags = FPROBE_FL_GUARDED;
-	link->fp.missed_handler = kprobe_multi_missed;
+	link->fp.missed_handler = kprobe_multi_is_session(link) ?
+				  kprobe_session_missed : kprobe_multi_missed;
 	if (!(link->flags & BPF_F_KPROBE_MULTI_RETURN))
 		link->fp.entry_handler = kprobe_multi_is_session(link) ?
 					 kprobe_session_entry : kprobe_multi_entry;

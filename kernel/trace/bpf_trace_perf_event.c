@@ -84,7 +84,7 @@ bool bpf_event_overflow_run(const struct bpf_attachment *att,
 	bool pass;
 
 	if (!bpf_guard_enter()) {
-		bpf_attachment_missed(att);
+		bpf_attachment_missed(att, BPF_MISS_MAP_OP);
 		return false;
 	}
 
@@ -106,7 +106,7 @@ void bpf_event_overflow_missed(const struct perf_event *event)
 	const struct bpf_attachment *att = rcu_dereference_sched(owner->bpf);
 
 	if (att)
-		bpf_attachment_missed(att);
+		bpf_attachment_missed(att, BPF_MISS_NESTED);
 }
 
 BPF_CALL_3(bpf_perf_prog_read_value, struct bpf_perf_event_data_kern *, ctx,

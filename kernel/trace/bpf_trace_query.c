@@ -101,20 +101,39 @@ int bpf_event_query(struct perf_event *event,
 /**
  * bpf_attachment_sum() - hits and misses on all CPUs
  * @att: the attachment
+ * @sum: is set to the sums, which hits that come meanwhile may or may not be in
  *
- * Return: the sum, which hits that come meanwhile may or may not be in.
+ * Return: all misses together.
  */
-struct bpf_attachment_stats bpf_attachment_sum(const struct bpf_attachment *att)
+unsigned long bpf_attachment_sum(const struct bpf_attachment *att,
+				 struct bpf_attachment_stats *sum)
 {
-	struct bpf_attachment_stats sum = {};
+	const struct bpf_attachment_stats *stats;
+	unsigned long missed, all = 0;
+	enum bpf_miss why;
 	int cpu;
 
+	memset(sum, 0, sizeof(*sum));
 	for_each_possible_cpu(cpu) {
-		sum.hits += READ_ONCE(per_cpu_ptr(att->stats, cpu)->hits);
-		sum.missed += READ_ONCE(per_cpu_ptr(att->stats, cpu)->missed);
+		stats = per_cpu_ptr(att->stats, cpu);
+		sum->hits += READ_ONCE(stats->hits);
+		for (why = 0; why < BPF_NR_MISSES; why++) {
+			missed = READ_ONCE(stats->missed[why]);
+			sum->missed[why] += missed;
+			all += missed;
+		}
 	}
-	return sum;
+	return all;
 }
+
+static const char * const miss_names[] = {
+	[BPF_MISS_SAME_PROG]	= "same_prog",
+	[BPF_MISS_OTHER_PROG]	= "other_prog",
+	[BPF_MISS_MAP_OP]	= "map_op",
+	[BPF_MISS_NESTED]	= "nested",
+	[BPF_MISS_NO_RETURN]	= "no_return",
+	[BPF_MISS_NO_RCU]	= "no_rcu",
+};
 
 /**
  * bpf_attachment_show() - the lines about hits and misses in an fdinfo
@@ -123,9 +142,13 @@ struct bpf_attachment_stats bpf_attachment_sum(const struct bpf_attachment *att)
  */
 void bpf_attachment_show(struct seq_file *m, const struct bpf_attachment *att)
 {
-	struct bpf_attachment_stats sum = bpf_attachment_sum(att);
+	struct bpf_attachment_stats sum;
+	unsigned long missed = bpf_attachment_sum(att, &sum);
+	enum bpf_miss why;
 
-	seq_printf(m, "bpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n", sum.hits, sum.missed);
+	seq_printf(m, "bpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n", sum.hits, missed);
+	for (why = 0; why < BPF_NR_MISSES; why++)
+		seq_printf(m, "bpf_missed_%s:\t%lu\n", miss_names[why], sum.missed[why]);
 }
 
 /**
@@ -147,6 +170,8 @@ void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event)
 	seq_printf(m, "bpf_prog_id:\t%u\n", att->prog->aux->id);
 	bpf_attachment_show(m, att);
 	seq_printf(m, "bpf_cookie:\t%llu\n", att->hit.cookie);
+	seq_printf(m, "bpf_attached_by:\t%s\n",
+		   bpf_perf_attachment(att)->by_link ? "link" : "ioctl");
 }
 
 static const u32 task_fd_types[] = {

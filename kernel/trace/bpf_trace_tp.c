@@ -82,7 +82,7 @@ void *perf_trace_tp_alloc(struct trace_event_call *call, int size,
 	void *record = perf_trace_buf_alloc(size, regs, rctxp);
 
 	if (unlikely(!record))
-		bpf_event_missed(call);
+		bpf_event_missed(call, BPF_MISS_NESTED);
 	return record;
 }
 EXPORT_SYMBOL_GPL(perf_trace_tp_alloc);

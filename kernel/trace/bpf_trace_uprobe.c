@@ -69,7 +69,7 @@ u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, const struct bpf
 }
 
 /**
- * bpf_attachment_missed_uprobe() - account a hit of a uprobe that did not run a program
+ * bpf_attachment_missed_uprobe() - account a return that cannot run a program
  * @att: the program
  *
  * Context: process. Reader of RCU tasks trace, which keeps @att.
@@ -80,7 +80,7 @@ void bpf_attachment_missed_uprobe(const struct bpf_attachment *att)
 	guard(preempt)();
 	/* Its program may be gone. */
 	if (!READ_ONCE(att->released))
-		bpf_attachment_missed(att);
+		bpf_attachment_missed(att, BPF_MISS_NO_RETURN);
 }
 
 /*

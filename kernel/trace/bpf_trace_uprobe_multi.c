@@ -94,15 +94,16 @@ uprobe_multi_run(struct uprobe_consumer *consumer, unsigned long func_ip, struct
 		 bool is_return, u64 *session_cookie)
 {
 	struct uprobe_multi_site *site = uprobe_multi_site(consumer);
-	struct bpf_session_hit hit;
+	const struct bpf_session_hit hit = {
+		.hit.cookie = site->cookie,
+		.hit.func_ip = func_ip,
+		.is_return = is_return,
+		.cookie = session_cookie,
+	};
 
 	if (!uprobe_multi_covers_current(site->link))
 		return 1;
 
-	hit.hit.func_ip = func_ip;
-	hit.hit.cookie = site->cookie;
-	hit.is_return = is_return;
-	hit.cookie = session_cookie;
 	return bpf_attachment_hit_uprobe(&site->link->att, &hit.hit, regs);
 }
 

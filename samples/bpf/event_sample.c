@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What dropmon, tracex1, tracex3 and tracex4 have in common, see event_sample.h. */
+/* What dropmon, lostcat, tracex1, tracex3 and tracex4 have in common, see event_sample.h. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -113,20 +114,25 @@ double sample_parse_seconds(const char *text)
 void sample_options(int argc, char **argv, const char *usage, const char *more,
 		    void (*option)(int opt, const char *arg))
 {
+	static const struct option longs[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{},
+	};
 	char known[32];
 	sigset_t signals;
 	int opt;
 
 	usage_text = usage;
 	snprintf(known, sizeof(known), "d:vh%s", more);
-	while ((opt = getopt(argc, argv, known)) != -1) {
+	while ((opt = getopt_long(argc, argv, known, longs, NULL)) != -1) {
 		if (opt == 'd')
 			duration = sample_parse_seconds(optarg);
 		else if (opt == 'v')
 			verbose = true;
 		else if (opt == 'h')
 			exit(fputs(usage, stdout) < 0);
-		else if (opt == '?')
+		else if (!strchr(known, opt) || opt == '?')
 			sample_usage();
 		else
 			option(opt, optarg);

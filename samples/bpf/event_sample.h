@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What dropmon, tracex1, tracex3 and tracex4 have in common: everything but their purpose. */
+/* What dropmon, lostcat and tracex1, 3 and 4 have in common: everything but their purpose. */
 #ifndef EVENT_SAMPLE_H
 #define EVENT_SAMPLE_H
 
@@ -15,7 +15,7 @@ noreturn void sample_fail(enum sample_step step, const char *what, int err);
 noreturn void sample_usage(void);
 
 /*
- * Options -d SECONDS, -v and -h, and those in @more, which go to @option.
+ * Options -d SECONDS, -v and -h, and those in @more, which go to @option; --json is j.
  * From now on SIGINT and SIGTERM only end sample_wait().
  */
 void sample_options(int argc, char **argv, const char *usage, const char *more,

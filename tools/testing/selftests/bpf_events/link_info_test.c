@@ -265,4 +265,21 @@ TEST_F(place, fdinfo_counts_misses)
 	EXPECT_EQ(2, fdinfo_number(link, "bpf_prog_missed"));
 }
 
+/* Who counts all hits can tell that those of the link are these */
+TEST_F(place, fdinfo_of_the_event_names_the_way)
+{
+	int perf, prog = count_prog(&self->area, 0, 0), link;
+	struct probe probe;
+
+	ASSERT_EQ(0, probe_create_at(&probe, "way", FUNC, 0, 0));
+	perf = probe_open(&probe);
+	link = perf_link(perf, prog);
+	ASSERT_LE(0, link);
+	EXPECT_STREQ("link", fdinfo_text(perf, "bpf_attached_by"));
+	close(link);
+	EXPECT_EQ(NULL, fdinfo_text(perf, "bpf_attached_by"));
+	ASSERT_EQ(0, perf_set_bpf(perf, prog));
+	EXPECT_STREQ("ioctl", fdinfo_text(perf, "bpf_attached_by"));
+}
+
 TEST_HARNESS_MAIN

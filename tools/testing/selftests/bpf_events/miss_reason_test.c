@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Why programs have missed hits, in each of the ways to attach them. The counts are exact
+ * where nobody else updates hash maps or prints from programs meanwhile.
+ */
+#include "common.h"
+#include "hitter.h"
+#include "overflow.h"
+#include "umulti.h"
+#include "ways.h"
+
+/* Where programs come by that call two helpers */
+static const struct place in_helpers = { UPDATE_FUNC, "bpf_trace", "bpf_trace_printk" };
+
+/* What a record reads memory with, and an event that does so */
+static const struct place in_record = { "copy_from_kernel_nofault" };
+#define RECORD_ARG "+0(%%sp):u64"
+
+/* Slots: runs of the outer and the inner program */
+enum { OUTER, INNER };
+
+/* The misses of an fdinfo by reason, or "none"; or that there are others, too */
+static const char *reasons(int fd)
+{
+	static const char * const names[] = {
+		"same_prog", "other_prog", "map_op", "nested", "no_return", "no_rcu",
+	};
+	static char text[256];
+	__u64 n, all = 0;
+	int i, len = 0;
+	char key[32];
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(key, sizeof(key), "bpf_missed_%s", names[i]);
+		n = fdinfo_number(fd, key);
+		all += n;
+		if (n)
+			len += snprintf(text + len, sizeof(text) - len, "%s%s %llu",
+					len ? ", " : "", names[i], n);
+	}
+	if (fdinfo_number(fd, "bpf_prog_missed") != all)
+		return "not the sum";
+	return len ? text : "none";
+}
+
+/* What reasons() says where all have the same one */
+static const char *all_for(const char *name, __u64 n)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), n ? "%s %llu" : "none", name, n);
+	return text;
+}
+
+/* What runs from trampolines does without */
+static bool has_reasons(const struct way *way)
+{
+	return way->kind != BY_TRACING || way->tracepoint;
+}
+
+/* Programs that get arguments run on top of any but themselves */
+static bool runs_on_others(const struct way *way)
+{
+	return way->type != BPF_PROG_TYPE_KPROBE && way->type != BPF_PROG_TYPE_TRACEPOINT;
+}
+
+/* Adds one to a slot, and calls the helpers of in_helpers */
+static int helpers_prog(const struct way *way, struct area *area, unsigned int slot, int map)
+{
+	struct bpf_insn insns[] = {
+		BPF_EMIT_CALL(BPF_FUNC_get_current_pid_tgid),
+		BPF_ALU64_IMM(BPF_RSH, BPF_REG_0, 32),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, getpid(), 16),
+		AREA(BPF_REG_6, area, slot),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_6, BPF_REG_0, 0),
+		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 'x'),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_MOV64_REG(BPF_REG_3, BPF_REG_2),
+		BPF_MOV64_IMM(BPF_REG_4, 0),
+		BPF_EMIT_CALL(BPF_FUNC_map_update_elem),
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
+		BPF_MOV64_IMM(BPF_REG_2, 2),
+		BPF_EMIT_CALL(BPF_FUNC_trace_printk),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return way_load(way, &in_helpers, insns, ARRAY_SIZE(insns));
+}
+
+FIXTURE(missed) {
+	struct area area;
+	int map;
+};
+
+FIXTURE_SETUP(missed)
+{
+	const char *missing = ways_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, instance_create(INSTANCE));
+	self->map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);
+	ASSERT_LE(0, self->map);
+}
+
+FIXTURE_TEARDOWN_PARENT(missed)
+{
+	EXPECT_STREQ("nothing", instance_left(INSTANCE));
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* The event of a probe has a name of its own, for an outer and an inner one */
+static int attach_at(const struct way *way, const struct place *place, const char *event,
+		     int prog)
+{
+	struct probe probe;
+
+	if (!way->tracepoint && way->kind != BY_MULTI_LINK &&
+	    probe_create_at(&probe, event, place->func, 0, way->flags))
+		return -EINVAL;
+	return way_attach(way, place, &probe, prog);
+}
+
+static int attach_inner(const struct way *way, const struct place *place, struct area *area)
+{
+	return attach_at(way, place, "inner", way_count_prog(way, place, area, INNER));
+}
+
+/* What is closed leaves the event of a probe, which the next one needs the name of */
+static void detach(int fd)
+{
+	close(fd);
+	event_remove("inner");
+	event_remove("outer");
+}
+
+TEST_F(missed, same_prog)
+{
+	int i, prog, inner, outer, runs;
+	const struct way *way;
+
+	/* It is on two places, one inside the other, which tracing programs cannot be */
+	for (i = 0; i < WAYS; i++) {
+		way = &ways[i];
+		if (way->kind == BY_TRACING)
+			continue;
+		area_set(&self->area, OUTER, 0);
+		prog = helpers_prog(way, &self->area, OUTER, self->map);
+		ASSERT_LE(0, prog) TH_LOG("%s", way->name);
+		inner = attach_at(way, &in_helpers, "inner", prog);
+		ASSERT_LE(0, inner) TH_LOG("%s", way->name);
+		outer = attach_at(way, &own_place, "outer", prog);
+		ASSERT_LE(0, outer) TH_LOG("%s", way->name);
+		hit_own_place();
+		hit_own_place();
+		runs = 2 * way_runs(way);
+		EXPECT_EQ(runs, area_get(&self->area, OUTER)) TH_LOG("%s", way->name);
+		EXPECT_STREQ(all_for("same_prog", runs * way_runs(way)), reasons(inner))
+			TH_LOG("%s", way->name);
+		EXPECT_STREQ("none", reasons(outer)) TH_LOG("%s", way->name);
+		close(outer);
+		detach(inner);
+	}
+}
+
+/* bpf(2) works on the map */
+TEST_F(missed, map_op)
+{
+	const struct way *way;
+	__u64 key = 9;
+	int i, n, fd;
+
+	for (i = 0; i < WAYS; i++) {
+		way = &ways[i];
+		if (!has_reasons(way) || way->tracepoint)
+			continue;
+		fd = attach_inner(way, &in_helpers, &self->area);
+		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
+		for (n = 0; n < 4; n++)
+			ASSERT_EQ(0, map_update(self->map, &key, &key));
+		EXPECT_STREQ(all_for("map_op", 4 * way_runs(way)), reasons(fd))
+			TH_LOG("%s", way->name);
+		detach(fd);
+	}
+	EXPECT_EQ(0, area_get(&self->area, INNER));
+}
+
+/* An event makes a record, without a program: kprobes drops what hits in there */
+TEST_F(missed, nested)
+{
+	const char *outer = GROUP "/outer";
+	const struct way *way;
+	int i, fd;
+
+	for (i = 0; i < WAYS; i++) {
+		way = &ways[i];
+		if (!has_reasons(way) || way->tracepoint || way->kind == BY_MULTI_LINK)
+			continue;
+		fd = attach_inner(way, &in_record, &self->area);
+		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
+		ASSERT_EQ(0, event_add("outer", "p %s " RECORD_ARG, FUNC));
+		ASSERT_EQ(0, event_enable(INSTANCE, outer, true));
+		area_set(&self->area, INNER, 0);
+		hits(5);
+		EXPECT_EQ(0, area_get(&self->area, INNER)) TH_LOG("%s", way->name);
+		EXPECT_STREQ("nested 5", reasons(fd)) TH_LOG("%s", way->name);
+		ASSERT_EQ(0, event_enable(INSTANCE, outer, false));
+		detach(fd);
+	}
+}
+
+/* More calls at once than there is room for to note where they return */
+TEST_F(missed, no_return)
+{
+	const struct place place = { WAIT_FUNC };
+	int fds[WAYS], missed;
+	const struct way *way;
+	char event[16];
+	unsigned int i;
+
+	/* Each of them makes room for a few calls more */
+	if (sysconf(_SC_NPROCESSORS_CONF) > MAX_WAITERS / 4)
+		SKIP(return, "fewer CPUs");
+	for (i = 0; i < WAYS; i++) {
+		way = &ways[i];
+		fds[i] = -1;
+		if (!has_reasons(way) || way->tracepoint ||
+		    !(way->flags & PROBE_RETURN || way_runs(way) == 2))
+			continue;
+		snprintf(event, sizeof(event), "way%d", i);
+		fds[i] = attach_at(way, &place, event, way_count_prog(way, &place, &self->area, i));
+		ASSERT_LE(0, fds[i]) TH_LOG("%s", way->name);
+	}
+	ASSERT_EQ(0, wait_together(MAX_WAITERS));
+	for (i = 0; i < WAYS; i++) {
+		way = &ways[i];
+		if (fds[i] < 0)
+			continue;
+		missed = MAX_WAITERS * way_runs(way) - area_get(&self->area, i);
+		EXPECT_LT(0, missed) TH_LOG("%s", way->name);
+		EXPECT_STREQ(all_for("no_return", missed), reasons(fds[i]))
+			TH_LOG("%s", way->name);
+	}
+}
+
+/* Threads that take each other's CPU away in the middle of anything */
+#define STORM_THREADS 3
+
+struct storm {
+	int map, rounds;
+};
+
+static void *storm_thread(void *arg)
+{
+	const struct storm *storm = arg;
+	int i, clock = interrupt_often();
+	__u64 key = 3;
+
+	for (i = 0; i < storm->rounds; i++) {
+		hit();
+		map_update(storm->map, &key, &key);
+	}
+	close(clock);
+	return NULL;
+}
+
+/* All hits are runs or have their reason, counted apart from what the kernel counts */
+TEST_F(missed, nothing_else)
+{
+	struct storm storm = { self->map, rounds(2000) };
+	const __u64 calls = STORM_THREADS * storm.rounds;
+	pthread_t threads[STORM_THREADS];
+	const struct way *way;
+	int i, outer, fds[WAYS];
+	char event[16];
+	__u64 seen;
+
+	for (i = 0; i < WAYS; i++) {
+		way = &ways[i];
+		fds[i] = -1;
+		if (!has_reasons(way))
+			continue;
+		snprintf(event, sizeof(event), "way%d", i);
+		fds[i] = attach_at(way, &in_helpers, event,
+				   way_count_prog(way, &in_helpers, &self->area, INNER + i));
+		ASSERT_LE(0, fds[i]) TH_LOG("%s", way->name);
+	}
+	outer = attach_at(ways, &own_place, "outer",
+			  helpers_prog(ways, &self->area, OUTER, self->map));
+	ASSERT_LE(0, outer);
+
+	for (i = 0; i < STORM_THREADS; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, storm_thread, &storm));
+	for (i = 0; i < STORM_THREADS; i++)
+		pthread_join(threads[i], NULL);
+
+	EXPECT_STRNE("not the sum", reasons(outer));
+	EXPECT_EQ(area_get(&self->area, OUTER), fdinfo_number(outer, "bpf_prog_hits"));
+	EXPECT_EQ(calls, fdinfo_number(outer, "bpf_prog_hits") +
+			 fdinfo_number(outer, "bpf_prog_missed"));
+	for (i = 0; i < WAYS; i++) {
+		way = &ways[i];
+		if (fds[i] < 0)
+			continue;
+		seen = area_get(&self->area, OUTER);
+		if (!way->tracepoint)
+			seen = (seen + calls) * way_runs(way);
+		EXPECT_STRNE("not the sum", reasons(fds[i])) TH_LOG("%s", way->name);
+		EXPECT_EQ(area_get(&self->area, INNER + i), fdinfo_number(fds[i], "bpf_prog_hits"))
+			TH_LOG("%s", way->name);
+		EXPECT_EQ(seen, fdinfo_number(fds[i], "bpf_prog_hits") +
+				fdinfo_number(fds[i], "bpf_prog_missed"))
+			TH_LOG("%s %s", way->name, reasons(fds[i]));
+	}
+}
+
+/* A thread has more calls under way than the kernel follows: all ways on user code */
+TEST_F(missed, no_return_of_user_code)
+{
+	const unsigned long offset = file_offset(dive);
+	struct probe event, pmu, filter;
+	int i, fds[5];
+
+	ASSERT_EQ(0, uprobe_create_at(&event, "event", SELF, offset, 0, PROBE_RETURN));
+	ASSERT_EQ(0, uprobe_create_at(&pmu, "pmu", SELF, offset, 0, PROBE_RETURN | PROBE_PMU));
+	ASSERT_EQ(0, uprobe_create_at(&filter, "filter", SELF, offset, 0, PROBE_RETURN));
+	fds[0] = attach(&event, count_prog(&self->area, 0, 0));
+	fds[1] = attach_link(&pmu, count_prog(&self->area, 1, 0), 0);
+	fds[2] = filter_attach(INSTANCE, GROUP "/filter", count_prog(&self->area, 2, 0));
+	fds[3] = umulti_link_one(dive, BPF_TRACE_UPROBE_MULTI, BPF_F_UPROBE_MULTI_RETURN, 0,
+				 count_prog_as(&self->area, 3, 0, BPF_TRACE_UPROBE_MULTI));
+	fds[4] = umulti_link_one(dive, BPF_TRACE_UPROBE_SESSION, 0, 0,
+				 count_prog_as(&self->area, 4, 0, BPF_TRACE_UPROBE_SESSION));
+	for (i = 0; i < ARRAY_SIZE(fds); i++)
+		ASSERT_LE(0, fds[i]) TH_LOG("%d", i);
+
+	dive(MAX_DEPTH + 5, NULL);
+	for (i = 0; i < ARRAY_SIZE(fds); i++) {
+		EXPECT_EQ(i == 4 ? 2 * MAX_DEPTH + 6 : MAX_DEPTH, area_get(&self->area, i))
+			TH_LOG("%d", i);
+		EXPECT_STREQ(all_for("no_return", 6), reasons(fds[i])) TH_LOG("%d", i);
+	}
+}
+
+/* The program of a kprobe reads what a breakpoint is on, whose program has to wait */
+TEST_F(missed, overflow)
+{
+	const struct bpf_insn insns[] = {
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
+		BPF_MOV64_IMM(BPF_REG_2, 8),
+		BPF_LD_IMM64(BPF_REG_3, (unsigned long)&watched),
+		BPF_EMIT_CALL(BPF_FUNC_probe_read_user),
+		BPF_EXIT_INSN(),
+	};
+	struct perf_event_attr attr;
+	struct probe probe;
+	int fd;
+
+	overflow_attr(&attr, PERF_TYPE_BREAKPOINT);
+	attr.bp_type = HW_BREAKPOINT_RW;
+	fd = perf_open(&attr, 0, -1);
+	if (fd < 0)
+		SKIP(return, "breakpoints");
+	ASSERT_EQ(0, perf_set_bpf(fd, overflow_prog(&self->area)));
+	ASSERT_EQ(0, probe_create(&probe, 0));
+	ASSERT_LE(0, attach(&probe, prog_load(insns, ARRAY_SIZE(insns))));
+	hits(3);
+	EXPECT_STREQ("other_prog 3", reasons(fd));
+}
+
+/* On top of another program, by what that one is attached with */
+
+FIXTURE(inside) {
+	struct area area;
+	int outer;
+};
+
+FIXTURE_VARIANT(inside) {
+	const char *way;
+};
+
+FIXTURE_VARIANT_ADD(inside, kprobe) {
+	.way = "kprobe event",
+};
+
+FIXTURE_VARIANT_ADD(inside, kretprobe) {
+	.way = "kretprobe PMU",
+};
+
+FIXTURE_VARIANT_ADD(inside, kprobe_multi) {
+	.way = "kprobe_multi",
+};
+
+FIXTURE_VARIANT_ADD(inside, kretprobe_multi) {
+	.way = "kretprobe_multi",
+};
+
+FIXTURE_VARIANT_ADD(inside, filter) {
+	.way = "filter of a kprobe",
+};
+
+FIXTURE_VARIANT_ADD(inside, tracepoint) {
+	.way = "tracepoint",
+};
+
+FIXTURE_SETUP(inside)
+{
+	const char *missing = ways_prepare();
+	const struct way *way = ways;
+	int prog;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, instance_create(INSTANCE));
+	while (strcmp(way->name, variant->way))
+		way++;
+	prog = helpers_prog(way, &self->area, OUTER, map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0));
+	ASSERT_LE(0, prog);
+	self->outer = attach_at(way, &own_place, "outside", prog);
+	ASSERT_LE(0, self->outer);
+}
+
+FIXTURE_TEARDOWN_PARENT(inside)
+{
+	EXPECT_STREQ("nothing", instance_left(INSTANCE));
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F(inside, other_prog)
+{
+	const struct way *way;
+	int i, n, fd, missed;
+
+	for (i = 0; i < WAYS; i++) {
+		way = &ways[i];
+		if (!has_reasons(way))
+			continue;
+		fd = attach_inner(way, &in_helpers, &self->area);
+		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
+		area_set(&self->area, INNER, 0);
+		for (n = 0; n < 3; n++)
+			hit_own_place();
+		missed = runs_on_others(way) ? 0 : 3 * way_runs(way);
+		EXPECT_EQ(runs_on_others(way) ? 3 : 0, area_get(&self->area, INNER))
+			TH_LOG("%s", way->name);
+		EXPECT_STREQ(all_for("other_prog", missed), reasons(fd)) TH_LOG("%s", way->name);
+		detach(fd);
+	}
+	EXPECT_STREQ("none", reasons(self->outer));
+}
+
+TEST_HARNESS_MAIN
