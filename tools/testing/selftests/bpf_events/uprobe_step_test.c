@@ -2,13 +2,15 @@
 /*
  * An instruction does with a uprobe what it does without, whether the kernel emulates it
  * or the task steps over a copy of it: also when a signal comes, or the probe goes,
- * before the task is done with the step
+ * before the task is done with the step. A return that is probed needs a word of the
+ * stack, which need not be memory that can be written to
  */
 #include <pthread.h>
 #include <ucontext.h>
 
 #include "common.h"
 #include "late_page.h"
+#include "link.h"
 #include "uprobe.h"
 
 #ifndef __x86_64__
@@ -380,6 +382,111 @@ TEST_F(trap, in_place_of_the_copy)
 	EXPECT_EQ((__u64)stepped, signalled_at);
 	EXPECT_EQ(2, area_get(&self->area, 0));
 	EXPECT_EQ(0, munmap(page, 4096));
+}
+
+/* Calls returning(), whose return address is in memory of its own: that of returned */
+extern void call_on(void *stack);
+extern char returning[], returned[];
+asm(".text; call_on: push %rbx; mov %rsp, %rbx; mov %rdi, %rsp; jmp returning\n"
+    "returned: mov %rbx, %rsp; pop %rbx; ret\n"
+    "returning: nop; mov $11, %eax; mov $12, %ecx; mov $13, %r11d; ret");
+
+FIXTURE(stack) {
+	struct area area;
+	char *pages;		/* two */
+	size_t page;
+	int fd;
+};
+
+FIXTURE_SETUP(stack)
+{
+	const char *missing = uprobe_prepare();
+	struct probe probe;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	self->page = sysconf(_SC_PAGESIZE);
+	self->pages = mmap(NULL, 2 * self->page, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->pages);
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, uprobe_create_at(&probe, "", SELF, file_offset(returning), 0,
+				      PROBE_PMU | PROBE_RETURN));
+	self->fd = attach(&probe, count_prog(&self->area, 0, 0));
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN_PARENT(stack)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* Where the return address is now; the second page becomes what @prot says */
+static char *put_address(FIXTURE_DATA(stack) * self, int offset, int prot)
+{
+	char *at = self->pages + self->page + offset;
+	void *address = returned;
+
+	mprotect(self->pages + self->page, self->page, PROT_READ | PROT_WRITE);
+	memcpy(at, &address, sizeof(address));
+	mprotect(self->pages + self->page, self->page, prot);
+	return at;
+}
+
+TEST_F(stack, can_be_written_to)
+{
+	call_on(put_address(self, 0, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(1, area_get(&self->area, 0));
+	call_on(put_address(self, -4, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(2, area_get(&self->area, 0));
+}
+
+/* The kernel goes there by a system call, which needs these for itself */
+TEST_F(stack, registers_are_those_of_the_return)
+{
+	__u64 ax, cx, r11;
+
+	asm volatile("sub $128, %%rsp; call returning; add $128, %%rsp; mov %%r11, %%rdx"
+		     : "=a"(ax), "=c"(cx), "=d"(r11) : : "r11", "memory", "cc");
+	EXPECT_EQ(11, ax);
+	EXPECT_EQ(12, cx);
+	EXPECT_EQ(13, r11);
+	EXPECT_EQ(1, area_get(&self->area, 0));
+}
+
+/* All of the word, or none: the function returns, and the probe does not see it */
+TEST_F(stack, cannot_be_written_to)
+{
+	void *address = returned;
+	char *at;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		at = put_address(self, i ? -4 : 0, PROT_READ);
+		call_on(at);
+		EXPECT_EQ(0, memcmp(at, &address, sizeof(address)));
+		EXPECT_EQ(0, area_get(&self->area, 0));
+		if (!mainline())
+			EXPECT_EQ(i + 1, fdinfo_number(self->fd, "bpf_prog_missed"));
+	}
+	call_on(put_address(self, 0, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(1, area_get(&self->area, 0));
+}
+
+TEST_F(stack, cannot_be_read)
+{
+	char *at = put_address(self, 0, PROT_NONE);
+	pid_t child = fork();
+
+	ASSERT_LE(0, child);
+	if (!child) {
+		call_on(at);
+		_exit(0);
+	}
+	EXPECT_EQ(-SIGSEGV, child_status(child));
+	EXPECT_EQ(0, area_get(&self->area, 0));
+	call_on(put_address(self, 0, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(1, area_get(&self->area, 0));
 }
 
 #endif
