@@ -384,12 +384,11 @@ TEST_F(trap, in_place_of_the_copy)
 	EXPECT_EQ(0, munmap(page, 4096));
 }
 
-/* Calls returning(), whose return address is in memory of its own: that of returned */
-extern void call_on(void *stack);
-extern char returning[], returned[];
+/* Calls returning, whose return address is in memory of its own: that of returned */
+extern char call_on[], returning[], returned[];
 asm(".text; call_on: push %rbx; mov %rsp, %rbx; mov %rdi, %rsp; jmp returning\n"
-    "returned: mov %rbx, %rsp; pop %rbx; ret\n"
-    "returning: nop; mov $11, %eax; mov $12, %ecx; mov $13, %r11d; ret");
+	"returned: mov %rbx, %rsp; pop %rbx; ret\n"
+	"returning: nop; mov $11, %eax; mov $12, %ecx; mov $13, %r11d; ret");
 
 FIXTURE(stack) {
 	struct area area;
@@ -422,7 +421,7 @@ FIXTURE_TEARDOWN_PARENT(stack)
 }
 
 /* Where the return address is now; the second page becomes what @prot says */
-static char *put_address(FIXTURE_DATA(stack) * self, int offset, int prot)
+static __u64 put_address(FIXTURE_DATA(stack) * self, int offset, int prot)
 {
 	char *at = self->pages + self->page + offset;
 	void *address = returned;
@@ -430,14 +429,14 @@ static char *put_address(FIXTURE_DATA(stack) * self, int offset, int prot)
 	mprotect(self->pages + self->page, self->page, PROT_READ | PROT_WRITE);
 	memcpy(at, &address, sizeof(address));
 	mprotect(self->pages + self->page, self->page, prot);
-	return at;
+	return (__u64)at;
 }
 
 TEST_F(stack, can_be_written_to)
 {
-	call_on(put_address(self, 0, PROT_READ | PROT_WRITE));
+	call_func(call_on, put_address(self, 0, PROT_READ | PROT_WRITE));
 	EXPECT_EQ(1, area_get(&self->area, 0));
-	call_on(put_address(self, -4, PROT_READ | PROT_WRITE));
+	call_func(call_on, put_address(self, -4, PROT_READ | PROT_WRITE));
 	EXPECT_EQ(2, area_get(&self->area, 0));
 }
 
@@ -458,34 +457,34 @@ TEST_F(stack, registers_are_those_of_the_return)
 TEST_F(stack, cannot_be_written_to)
 {
 	void *address = returned;
-	char *at;
+	__u64 at;
 	int i;
 
 	for (i = 0; i < 2; i++) {
 		at = put_address(self, i ? -4 : 0, PROT_READ);
-		call_on(at);
-		EXPECT_EQ(0, memcmp(at, &address, sizeof(address)));
+		call_func(call_on, at);
+		EXPECT_EQ(0, memcmp((void *)at, &address, sizeof(address)));
 		EXPECT_EQ(0, area_get(&self->area, 0));
 		if (!mainline())
 			EXPECT_EQ(i + 1, fdinfo_number(self->fd, "bpf_prog_missed"));
 	}
-	call_on(put_address(self, 0, PROT_READ | PROT_WRITE));
+	call_func(call_on, put_address(self, 0, PROT_READ | PROT_WRITE));
 	EXPECT_EQ(1, area_get(&self->area, 0));
 }
 
 TEST_F(stack, cannot_be_read)
 {
-	char *at = put_address(self, 0, PROT_NONE);
+	__u64 at = put_address(self, 0, PROT_NONE);
 	pid_t child = fork();
 
 	ASSERT_LE(0, child);
 	if (!child) {
-		call_on(at);
+		call_func(call_on, at);
 		_exit(0);
 	}
 	EXPECT_EQ(-SIGSEGV, child_status(child));
 	EXPECT_EQ(0, area_get(&self->area, 0));
-	call_on(put_address(self, 0, PROT_READ | PROT_WRITE));
+	call_func(call_on, put_address(self, 0, PROT_READ | PROT_WRITE));
 	EXPECT_EQ(1, area_get(&self->area, 0));
 }
 
