@@ -4,6 +4,7 @@
  * where nobody else updates hash maps or prints from programs meanwhile.
  */
 #include "common.h"
+#include "body.h"
 #include "hitter.h"
 #include "overflow.h"
 #include "umulti.h"
@@ -64,16 +65,10 @@ static bool runs_on_others(const struct way *way)
 	return way->type != BPF_PROG_TYPE_KPROBE && way->type != BPF_PROG_TYPE_TRACEPOINT;
 }
 
-/* Adds one to a slot, and calls the helpers of in_helpers */
-static int helpers_prog(const struct way *way, struct area *area, unsigned int slot, int map)
+/* Counts in slot OUTER, and calls the helpers of in_helpers */
+static int helpers_prog(const struct way *way, struct area *area, int map)
 {
-	struct bpf_insn insns[] = {
-		BPF_EMIT_CALL(BPF_FUNC_get_current_pid_tgid),
-		BPF_ALU64_IMM(BPF_RSH, BPF_REG_0, 32),
-		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, getpid(), 16),
-		AREA(BPF_REG_6, area, slot),
-		BPF_MOV64_IMM(BPF_REG_0, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_6, BPF_REG_0, 0),
+	const struct bpf_insn body[] = {
 		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 'x'),
 		BPF_LD_MAP_FD(BPF_REG_1, map),
 		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
@@ -85,11 +80,11 @@ static int helpers_prog(const struct way *way, struct area *area, unsigned int s
 		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
 		BPF_MOV64_IMM(BPF_REG_2, 2),
 		BPF_EMIT_CALL(BPF_FUNC_trace_printk),
-		BPF_MOV64_IMM(BPF_REG_0, 0),
-		BPF_EXIT_INSN(),
 	};
+	union bpf_attr attr;
 
-	return way_load(way, &in_helpers, insns, ARRAY_SIZE(insns));
+	load_attr(&attr, way->type, way->attach, 0);
+	return body_load(&attr, area, body, ARRAY_SIZE(body));
 }
 
 FIXTURE(missed) {
@@ -152,7 +147,7 @@ TEST_F(missed, same_prog)
 		if (way->kind == BY_TRACING)
 			continue;
 		area_set(&self->area, OUTER, 0);
-		prog = helpers_prog(way, &self->area, OUTER, self->map);
+		prog = helpers_prog(way, &self->area, self->map);
 		ASSERT_LE(0, prog) TH_LOG("%s", way->name);
 		inner = attach_at(way, &in_helpers, "inner", prog);
 		ASSERT_LE(0, inner) TH_LOG("%s", way->name);
@@ -293,7 +288,7 @@ TEST_F(missed, nothing_else)
 		ASSERT_LE(0, fds[i]) TH_LOG("%s", way->name);
 	}
 	outer = attach_at(ways, &own_place, "outer",
-			  helpers_prog(ways, &self->area, OUTER, self->map));
+			  helpers_prog(ways, &self->area, self->map));
 	ASSERT_LE(0, outer);
 
 	for (i = 0; i < STORM_THREADS; i++)
@@ -424,7 +419,7 @@ FIXTURE_SETUP(inside)
 	ASSERT_EQ(0, instance_create(INSTANCE));
 	while (strcmp(way->name, variant->way))
 		way++;
-	prog = helpers_prog(way, &self->area, OUTER, map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0));
+	prog = helpers_prog(way, &self->area, map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0));
 	ASSERT_LE(0, prog);
 	self->outer = attach_at(way, &own_place, "outside", prog);
 	ASSERT_LE(0, self->outer);
