@@ -40,18 +40,25 @@ die() {
 # step NAME COMMAND...: "[2/5] NAME ... 12s".  What the command says goes to build/logs/NAME.log, its progress (fd 3) to the
 # terminal; when it fails, so does what went wrong.  The caller sets steps to how many there are; where it is empty, since some go
 # on beside each other, there are two lines with the time instead: "0:12 NAME", and when it is over "1:02 NAME: 50 s".
+# A COMMAND that is a function ends at the first of its commands that fails, but not where step itself is in a condition.
 step=0
 step() {
-	local name=$1 log=$logs/${1// /-}.log start=$SECONDS rc=0
+	local name=$1 log=$logs/${1// /-}.log start=$SECONDS rc
 	shift
 	if [[ $steps ]]; then
 		printf '[%d/%d] %s ... ' "$((++step))" "$steps" "$name"
-		"$@" 3>&1 >"$log" 2>&1 || rc=$?
 	else
 		printf '%s %s\n' "$(clock)" "$name"
-		"$@" 3>/dev/null >"$log" 2>&1 || rc=$?
-		printf '%s %s: ' "$(clock)" "$name"
 	fi
+	set +e
+	(
+		[[ $steps ]] || exec 3>/dev/null
+		set -e
+		"$@"
+	) 3>&1 >"$log" 2>&1
+	rc=$?
+	set -e
+	[[ $steps ]] || printf '%s %s: ' "$(clock)" "$name"
 	if ((rc == 4)); then # the one line that says what is missing
 		cat "$log"
 	elif ((rc)); then

@@ -88,6 +88,7 @@ static int event_attach_prog(const struct bpf_attach_request *req)
  *
  * Context: process.
  * Return: 0, or
+ *
  * * -EINVAL: the event cannot run programs, or not this one
  * * -EEXIST: the perf event has a program, or the trace event has this one
  * * -E2BIG: the trace event has BPF_EVENT_MAX_PROGS programs
@@ -124,6 +125,7 @@ int bpf_event_attach_link(struct perf_event *event, int prog_fd, struct bpf_prog
  *
  * Context: process, with the event's ctx->mutex held.
  * Return: 0, what bpf_event_attach_link() returns, or
+ *
  * * -EINVAL: the descriptor is not a program
  * * -EBADF: the descriptor is not open
  */

@@ -442,6 +442,7 @@ static int filter_get_prog(struct filter_request *req)
  *
  * Context: process, with event_mutex held.
  * Return: 0, or
+ *
  * * -EINVAL: not a program, not one for this event, or no event for programs
  * * -EBADF, -ENOENT: no such descriptor, no such id
  * * -EPERM: no CAP_PERFMON, or for an id no CAP_SYS_ADMIN

@@ -628,6 +628,7 @@ static int kprobe_multi_register(struct bpf_kprobe_multi_link *link)
  *
  * Context: process.
  * Return: the descriptor of the link, or
+ *
  * * -EINVAL: unknown flags, or BPF_F_KPROBE_MULTI_RETURN of a session; not exactly
  *   one of syms and addrs; no functions; an
  *   address that cannot be traced; a program that may sleep; one that overrides

@@ -70,6 +70,7 @@ int bpf_copy_name(u64 uptr, u32 *ulen, const char *name)
  *
  * Context: process, with the event's ctx->mutex held.
  * Return: 0, or
+ *
  * * -EPERM: no CAP_PERFMON
  * * -EINVAL: the event is not a trace event, or one that cannot run programs
  * * -E2BIG: ids_len is over BPF_EVENT_MAX_PROGS
@@ -264,6 +265,7 @@ static int task_fd_query_link(const struct bpf_link *link, const union bpf_attr 
  *
  * Context: process.
  * Return: 0, or
+ *
  * * -EPERM: no CAP_SYS_ADMIN
  * * -EINVAL: flags, of which there are none
  * * -ENOENT: no such task, or no program on the perf event

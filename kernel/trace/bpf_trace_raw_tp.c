@@ -246,6 +246,7 @@ free:
  *
  * Context: process.
  * Return: the descriptor of the link, or
+ *
  * * -ENOENT: no tracepoint has this name
  * * -EINVAL: the program reads more arguments than there are, or it writes to
  *   what the tracepoint does not let it write

@@ -446,6 +446,7 @@ static const struct bpf_link_ops uprobe_multi_link_ops = {
  *
  * Context: process.
  * Return: the descriptor of the link, or
+ *
  * * -EINVAL: a program that overrides return values; unknown flags, or
  *   BPF_F_UPROBE_MULTI_RETURN of a session; no path, offsets or count; a negative
  *   pid or offset; a place outside the file or misaligned, or with a reference
