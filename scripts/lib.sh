@@ -37,10 +37,19 @@ die() {
 	exit 1
 }
 
+# status_of COMMAND...: leaves in rc what it returned.  A COMMAND that is a function ends at the first of its commands that fails,
+# which it would not in "if" or before "||"; nor does it where status_of itself is in such a condition.
+status_of() {
+	set +e
+	(set -e && "$@")
+	rc=$?
+	set -e
+}
+
 # step NAME COMMAND...: "[2/5] NAME ... 12s".  What the command says goes to build/logs/NAME.log, its progress (fd 3) to the
 # terminal; when it fails, so does what went wrong.  The caller sets steps to how many there are; where it is empty, since some go
 # on beside each other, there are two lines with the time instead: "0:12 NAME", and when it is over "1:02 NAME: 50 s".
-# A COMMAND that is a function ends at the first of its commands that fails, but not where step itself is in a condition.
+# COMMAND runs as by status_of.
 step=0
 step() {
 	local name=$1 log=$logs/${1// /-}.log start=$SECONDS rc
@@ -50,14 +59,11 @@ step() {
 	else
 		printf '%s %s\n' "$(clock)" "$name"
 	fi
-	set +e
-	(
-		[[ $steps ]] || exec 3>/dev/null
-		set -e
-		"$@"
-	) 3>&1 >"$log" 2>&1
-	rc=$?
-	set -e
+	if [[ $steps ]]; then
+		status_of "$@" 3>&1 >"$log" 2>&1
+	else
+		status_of "$@" 3>/dev/null >"$log" 2>&1
+	fi
 	[[ $steps ]] || printf '%s %s: ' "$(clock)" "$name"
 	if ((rc == 4)); then # the one line that says what is missing
 		cat "$log"

@@ -18,6 +18,7 @@ struct bpf_event_array;
 struct file;
 struct trace_event_file;
 struct trace_seq;
+struct trace_subsystem_dir;
 struct perf_event;
 struct perf_event_query_bpf;
 struct seq_file;
@@ -82,9 +83,17 @@ int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
 int bpf_event_filter_busy(struct trace_event_file *file, const char *text);
 bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner);
 void bpf_event_filter_drop(struct trace_event_file *file);
+void bpf_event_filter_keeps(struct trace_event_call *call);
 void bpf_event_filter_missed(struct trace_event_file *file, enum bpf_miss why);
 bool bpf_event_filter_print(struct trace_event_file *file, struct trace_seq *s);
 void bpf_event_filter_show_fdinfo(struct seq_file *m, struct trace_event_file *file);
+
+int bpf_system_filter_set(struct trace_subsystem_dir *dir, struct file *owner,
+			  const char *text);
+bool bpf_system_filter_clear(struct trace_subsystem_dir *dir, struct file *owner);
+bool bpf_system_filter_print(struct trace_subsystem_dir *dir, struct trace_seq *s);
+void bpf_system_filter_show_fdinfo(struct seq_file *m, struct trace_subsystem_dir *dir,
+				   struct file *owner);
 
 bool bpf_uprobe_event_run(const struct bpf_event_array *array,
 			  unsigned long func_ip, struct pt_regs *regs);
@@ -268,6 +277,8 @@ static inline bool bpf_event_filter_clear(struct trace_event_file *file,
 
 static inline void bpf_event_filter_drop(struct trace_event_file *file) { }
 
+static inline void bpf_event_filter_keeps(struct trace_event_call *call) { }
+
 static inline void bpf_event_filter_missed(struct trace_event_file *file,
 					   enum bpf_miss why) { }
 
@@ -279,6 +290,28 @@ static inline bool bpf_event_filter_print(struct trace_event_file *file,
 
 static inline void bpf_event_filter_show_fdinfo(struct seq_file *m,
 						struct trace_event_file *file) { }
+
+static inline int bpf_system_filter_set(struct trace_subsystem_dir *dir,
+					struct file *owner, const char *text)
+{
+	return -EINVAL;
+}
+
+static inline bool bpf_system_filter_clear(struct trace_subsystem_dir *dir,
+					   struct file *owner)
+{
+	return false;
+}
+
+static inline bool bpf_system_filter_print(struct trace_subsystem_dir *dir,
+					   struct trace_seq *s)
+{
+	return false;
+}
+
+static inline void bpf_system_filter_show_fdinfo(struct seq_file *m,
+						 struct trace_subsystem_dir *dir,
+						 struct file *owner) { }
 #endif /* CONFIG_BPF_EVENTS */
 
 #endif /* _LINUX_BPF_EVENTS_H */

@@ -404,6 +404,7 @@ int bpf_perf_event_check_attach(const struct bpf_attach_request *req);
  */
 unsigned long bpf_attachment_sum(const struct bpf_attachment *att,
 				 struct bpf_attachment_stats *sum);
+void bpf_stats_show(struct seq_file *m, const struct bpf_attachment_stats *sum);
 void bpf_attachment_show(struct seq_file *m, const struct bpf_attachment *att);
 int bpf_copy_name(u64 uptr, u32 *ulen, const char *name);
 

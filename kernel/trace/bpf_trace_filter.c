@@ -13,6 +13,10 @@
  * Either enables the event, and disables it again in the end, unless it was
  * enabled before. A program and a filter string exclude each other.
  *
+ * What is written to the filter file of a system is for all of its events that take
+ * the program: each gets a filter of its own, or, if there is a reason against one,
+ * none does.
+ *
  * Events of kprobes and uprobes hand the program struct pt_regs, tracepoints
  * and system calls hand it their arguments as an array of u64.
  */
@@ -21,9 +25,9 @@
 #include <linux/capability.h>
 #include <linux/ctype.h>
 #include <linux/filter.h>
+#include <linux/init.h>
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
-#include <linux/refcount.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/stringify.h>
@@ -36,15 +40,18 @@
 
 /* The filter of an event in an instance, that is, of a struct trace_event_file. */
 struct bpf_event_filter {
-	struct rcu_head				rcu;
-	refcount_t				refs;	/* the event's, and while it is cleared */
+	union {
+		struct rcu_head			rcu;
+		struct bpf_event_filter		*next;	/* of those that are to be freed */
+	};
 	struct bpf_attachment			att;
 	/*
 	 * The open filter file, NULL for bpf-id:<id>. It is compared, not used, and not
 	 * held: its release removes the filter.
 	 */
 	struct file				*owner;
-	bool					enabled; /* was it for this filter? */
+	bool					enabled; /* the event, for this filter */
+	u64					leaves;	/* 0, or since which removal */
 };
 
 /**
@@ -158,6 +165,7 @@ bool bpf_event_filter_run_uprobe(struct trace_event_file *file, unsigned long fu
 
 /* What is wrong with what was written: its errno, the word at fault, a text. */
 enum filter_error {
+	FILTER_OK,
 	FILTER_BAD_EVENT,
 	FILTER_BAD_FD,
 	FILTER_BAD_ID,
@@ -177,13 +185,15 @@ enum filter_error {
 	FILTER_HAS_STRING,
 	FILTER_HAS_PROG,
 	FILTER_NOT_ENABLED,
+	FILTER_NO_EVENT,
 };
 
 static struct tracing_refusal filter_errors[] = {
 	[FILTER_BAD_EVENT] = { -EINVAL,
 		"This event takes no BPF program; probes, tracepoints and system calls do" },
-	[FILTER_BAD_FD] = { -EINVAL, "Not the number of a descriptor" },
-	[FILTER_BAD_ID] = { -EINVAL, "Not the id of a program" },
+	[FILTER_BAD_FD] = { -EINVAL,
+		"Not the number of a descriptor, write bpf-FD or bpf-id:ID" },
+	[FILTER_BAD_ID] = { -EINVAL, "Not the id of a program, write bpf-id:ID" },
 	[FILTER_JUNK] = { -EINVAL, "Nothing can follow a program" },
 	[FILTER_NO_PERFMON] = { -EPERM, "A program as filter takes CAP_PERFMON" },
 	[FILTER_NO_ADMIN] = { -EPERM, "A program by its id takes CAP_SYS_ADMIN" },
@@ -207,32 +217,85 @@ static struct tracing_refusal filter_errors[] = {
 	[FILTER_HAS_PROG] = { -EBUSY,
 		"A program filters this event, write 0 to remove it first" },
 	[FILTER_NOT_ENABLED] = { 0, "The event could not be enabled" },
+	[FILTER_NO_EVENT] = { -EINVAL, "No event of this system takes this program" },
 };
+
+/* The events that a write is for, in an instance; and of their filters, which. */
+struct filter_range {
+	struct trace_array		*tr;
+	struct trace_subsystem_dir	*dir;	/* all events of a system, or */
+	struct trace_event_file		*file;	/* this one, or without both all */
+	struct file			*owner;	/* what was written to it, NULL for all */
+	struct bpf_prog			*prog;	/* those with it, NULL for all */
+};
+
+/* Return: the event of @range after @file, or the first for NULL. */
+static struct trace_event_file *event_next(const struct filter_range *range,
+					   struct trace_event_file *file)
+{
+	struct list_head *events = &range->tr->events;
+
+	if (range->file)
+		return file ? NULL : range->file;
+	file = list_prepare_entry(file, events, list);
+	list_for_each_entry_continue(file, events, list) {
+		if (!range->dir || file->system == range->dir)
+			return file;
+	}
+	return NULL;
+}
+
+static struct bpf_event_filter *filter_of(const struct trace_event_file *file)
+{
+	return rcu_dereference_protected(file->bpf_filter, lockdep_is_held(&event_mutex));
+}
+
+/* Return: the filter of an event, if it is one of @range. */
+static struct bpf_event_filter *filter_of_range(const struct filter_range *range,
+						const struct trace_event_file *file)
+{
+	struct bpf_event_filter *filter = filter_of(file);
+
+	if (!filter || (range->owner && filter->owner != range->owner) ||
+	    (range->prog && filter->att.prog != range->prog))
+		return NULL;
+	return filter;
+}
+
+/* Return: the event of @range after @file that has such a filter, or the first for NULL. */
+static struct trace_event_file *filtered_next(const struct filter_range *range,
+					      struct trace_event_file *file)
+{
+	do {
+		file = event_next(range, file);
+	} while (file && !filter_of_range(range, file));
+	return file;
+}
 
 /* A filter on its way. */
 struct filter_request {
-	struct trace_event_file	*file;
-	struct file		*owner;
+	struct filter_range	range;
 	const char		*text;	/* as written, without white space around it */
-	struct bpf_prog		*prog;
+	int			pos;	/* in @text, of the number */
+	unsigned int		nr;	/* events that take the program */
+	struct trace_event_file	*file;	/* that is at fault, NULL for the system */
+	char			note[192]; /* about what is wrong, or "" */
 };
 
-/* @note: about what is wrong, or "" */
-static int filter_refused_note(const struct filter_request *req, enum filter_error error,
-			       int pos, const char *note)
+static int filter_refused(const struct filter_request *req, enum filter_error error, int pos)
 {
-	struct trace_event_call *call = req->file->event_call;
-	const char *system = call->class->system, *name = trace_event_name(call);
+	const char *system, *name;
 
-	return tracing_refuse(req->file->tr, "bpf_filter", &filter_errors[error],
+	if (req->file) {
+		system = req->file->event_call->class->system;
+		name = trace_event_name(req->file->event_call);
+	} else {
+		system = req->range.dir->subsystem->name;
+		name = "*";
+	}
+	return tracing_refuse(req->range.tr, "bpf_filter", &filter_errors[error],
 			      strlen(system) + strlen(name) + 2 + pos, "%s:%s %s%s%s",
-			      system, name, req->text, *note ? " " : "", note);
-}
-
-static int filter_refused(const struct filter_request *req, enum filter_error error,
-			  int pos)
-{
-	return filter_refused_note(req, error, pos, "");
+			      system, name, req->text, *req->note ? " " : "", req->note);
 }
 
 static bool is_syscall_enter(const struct trace_event_call *call)
@@ -280,52 +343,90 @@ static bool filter_takes_progs(const struct trace_event_call *call)
 		       is_syscall_enter(call) || is_syscall_exit(call));
 }
 
-static int filter_check_prog(const struct filter_request *req, int pos)
+/* Return: what there is against the program for an event, with req->note, or FILTER_OK. */
+static enum filter_error filter_objection(struct filter_request *req,
+					  const struct trace_event_file *file)
 {
-	int nr_args = filter_nr_args(req->file->event_call);
-	const struct bpf_prog *prog = req->prog;
+	const struct bpf_prog *prog = req->range.prog;
 	enum bpf_prog_type type;
-	char note[32];
-	int reads;
+	int nr_args, reads;
 
+	*req->note = '\0';
+	if (!filter_takes_progs(file->event_call))
+		return FILTER_BAD_EVENT;
+
+	nr_args = filter_nr_args(file->event_call);
 	type = nr_args < 0 ? BPF_PROG_TYPE_KPROBE : BPF_PROG_TYPE_RAW_TRACEPOINT;
-	if (prog->type != type)
-		return filter_refused_note(req, nr_args < 0 ? FILTER_WANTS_KPROBE :
-							      FILTER_WANTS_RAW_TP,
-					   pos, bpf_prog_type_name(prog->type));
+	if (prog->type != type) {
+		strscpy(req->note, bpf_prog_type_name(prog->type));
+		return nr_args < 0 ? FILTER_WANTS_KPROBE : FILTER_WANTS_RAW_TP;
+	}
 	if (is_multi_attach_type(prog->expected_attach_type))
-		return filter_refused(req, FILTER_IS_MULTI, pos);
+		return FILTER_IS_MULTI;
 	if (prog->sleepable)
-		return filter_refused(req, FILTER_SLEEPS, pos);
+		return FILTER_SLEEPS;
 	if (prog->kprobe_override)
-		return filter_refused(req, FILTER_OVERRIDES, pos);
+		return FILTER_OVERRIDES;
 
 	reads = DIV_ROUND_UP(prog->aux->max_ctx_offset, sizeof(u64));
 	if (nr_args >= 0 && reads > nr_args) {
-		snprintf(note, sizeof(note), "reads arg%d of %d", reads, nr_args);
-		return filter_refused_note(req, FILTER_TOO_MANY_ARGS, pos, note);
+		snprintf(req->note, sizeof(req->note), "reads arg%d of %d", reads, nr_args);
+		return FILTER_TOO_MANY_ARGS;
 	}
-	return 0;
+	return FILTER_OK;
 }
 
-static struct bpf_event_filter *filter_of(const struct trace_event_file *file)
+/* Is there an event that takes the program, and nothing in the way of those that do? */
+static int filter_check(struct filter_request *req)
 {
-	return rcu_dereference_protected(file->bpf_filter, lockdep_is_held(&event_mutex));
+	struct trace_event_file *file, *objects = NULL;
+	enum filter_error error, objection = FILTER_OK;
+	const struct bpf_event_filter *filter;
+	char note[48] = "";
+
+	for (file = event_next(&req->range, NULL); file; file = event_next(&req->range, file)) {
+		filter = filter_of(file);
+		error = filter_objection(req, file);
+		/* One open file is for one program, as its fdinfo is. */
+		if (filter && (!error || (req->range.owner && filter->owner == req->range.owner)))
+			error = FILTER_TWICE;
+		else if (!error && file->flags & EVENT_FILE_FL_FILTERED)
+			error = FILTER_HAS_STRING;
+		if (error == FILTER_TWICE || error == FILTER_HAS_STRING) {
+			*req->note = '\0';
+			req->file = file;
+			return filter_refused(req, error, 0);
+		}
+		if (!error) {
+			req->nr++;
+		} else if (!objects || objection == FILTER_BAD_EVENT) {
+			objects = file;
+			objection = error;
+			strscpy(note, req->note);
+		}
+	}
+	if (req->nr)
+		return 0;
+	if (!req->range.dir)
+		return filter_refused(req, objection, req->pos);
+	snprintf(req->note, sizeof(req->note), "(%s: %s%s%s)",
+		 trace_event_name(objects->event_call), filter_errors[objection].text,
+		 *note ? ", " : "", note);
+	return filter_refused(req, FILTER_NO_EVENT, req->pos);
 }
 
-static struct bpf_event_filter *filter_new(const struct filter_request *req)
+static struct bpf_event_filter *filter_new(const struct filter_range *range)
 {
 	struct bpf_event_filter *filter = kzalloc(sizeof(*filter), GFP_KERNEL_ACCOUNT);
 
 	if (!filter)
 		return NULL;
-	if (bpf_attachment_init(&filter->att, req->prog)) {
+	if (bpf_attachment_init(&filter->att, range->prog)) {
 		kfree(filter);
 		return NULL;
 	}
-	bpf_prog_inc(req->prog);
-	filter->owner = req->owner;
-	refcount_set(&filter->refs, 1);
+	bpf_prog_inc(range->prog);
+	filter->owner = range->owner;
 	return filter;
 }
 
@@ -336,15 +437,19 @@ static void filter_free(struct bpf_event_filter *filter)
 	kfree(filter);
 }
 
-static void filter_put(struct bpf_event_filter *filter)
+static void filter_free_rcu(struct rcu_head *rcu)
 {
-	if (refcount_dec_and_test(&filter->refs))
-		filter_free(filter);
+	filter_free(container_of(rcu, struct bpf_event_filter, rcu));
 }
 
-static void filter_put_rcu(struct rcu_head *rcu)
+static void filters_free(struct bpf_event_filter *filter)
 {
-	filter_put(container_of(rcu, struct bpf_event_filter, rcu));
+	struct bpf_event_filter *next;
+
+	for (; filter; filter = next) {
+		next = filter->next;
+		filter_free(filter);
+	}
 }
 
 /* Return: whether the event records now. */
@@ -354,6 +459,12 @@ static bool filter_event_is_on(const struct trace_event_file *file)
 	       !(file->flags & EVENT_FILE_FL_SOFT_DISABLED);
 }
 
+static void filter_link(struct trace_event_file *file, struct bpf_event_filter *filter)
+{
+	rcu_assign_pointer(file->bpf_filter, filter);
+	set_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
+}
+
 /* Hits that begin from now on do not see the filter. */
 static void filter_unlink(struct trace_event_file *file)
 {
@@ -361,39 +472,168 @@ static void filter_unlink(struct trace_event_file *file)
 	rcu_assign_pointer(file->bpf_filter, NULL);
 }
 
-static int filter_link(const struct filter_request *req)
+/*
+ * Removals are counted. A filter that leaves has the number of the first one that wants
+ * to see it gone: its event is off since then, as far as it was on for the filter.
+ */
+static u64 filter_removals;
+
+/*
+ * Turns off the events that are on for filters of @range, which stay.
+ * Return: how many filters there are. @off: is a hit of theirs to be waited for?
+ */
+static unsigned int filters_disable(const struct filter_range *range, u64 removal, bool *off)
 {
-	struct trace_event_file *file = req->file;
 	struct bpf_event_filter *filter;
+	struct trace_event_file *file;
+	unsigned int nr = 0;
+
+	*off = false;
+	for (file = filtered_next(range, NULL); file; file = filtered_next(range, file)) {
+		filter = filter_of(file);
+		nr++;
+		if (filter->enabled)
+			trace_event_enable_disable(file, 0, 0);
+		filter->enabled = false;
+		if (!filter->leaves)
+			filter->leaves = removal;
+		*off |= !filter_event_is_on(file);
+	}
+	return nr;
+}
+
+/*
+ * Return: filters of @range, which hits that begin from now on do not see. Not those
+ * that leave since a later removal only, whose waiting is not over.
+ */
+static struct bpf_event_filter *filters_unlink(const struct filter_range *range, u64 removal)
+{
+	struct bpf_event_filter *filter, *gone = NULL;
+	struct trace_event_file *file;
+
+	for (file = filtered_next(range, NULL); file; file = filtered_next(range, file)) {
+		filter = filter_of(file);
+		if (!filter->leaves || filter->leaves > removal)
+			continue;
+		filter_unlink(file);
+		filter->next = gone;
+		gone = filter;
+	}
+	return gone;
+}
+
+/*
+ * Hits that are under way when an event goes off still record, and have asked the filter,
+ * or are about to: it stays until they are done. Where others keep the event on, what they
+ * see without it is theirs. The waits are without event_mutex, so they hold up the caller
+ * alone.
+ */
+static bool filters_clear(const struct filter_range *range)
+{
+	struct bpf_event_filter *gone;
+	u64 removal;
+	bool off;
+
+	scoped_guard(mutex, &event_mutex) {
+		removal = ++filter_removals;
+		if (!filters_disable(range, removal, &off))
+			return false;
+	}
+	if (off)
+		bpf_wait_for_runs();
+
+	/* Events can go meanwhile, and other removals be first. */
+	scoped_guard(mutex, &event_mutex)
+		gone = filters_unlink(range, removal);
+
+	/* Now for hits that began meanwhile, because the event was turned on again. */
+	bpf_wait_for_runs();
+	filters_free(gone);
+	return true;
+}
+
+/* One of the events could not be enabled. With event_mutex held: no write comes between. */
+static void filters_take_back(const struct filter_request *req)
+{
+	u64 removal = ++filter_removals;
+	struct bpf_event_filter *gone;
+	bool off;
+
+	if (!filters_disable(&req->range, removal, &off))
+		return;
+	if (off)
+		bpf_wait_for_runs();
+	gone = filters_unlink(&req->range, removal);
+	bpf_wait_for_runs();
+	filters_free(gone);
+}
+
+/*
+ * First the events that are off, of which one may refuse to go on. Those that are on lose
+ * no hit to a program that then has to be taken back.
+ */
+static int filters_link(struct filter_request *req, struct bpf_event_filter **spare)
+{
+	struct bpf_event_filter *filter;
+	struct trace_event_file *file;
+	bool was_on = false;
 	int err;
 
-	filter = filter_new(req);
-	if (!filter)
-		return -ENOMEM;
-
 	/* The ring buffer of the top instance is small until an event is enabled. */
-	err = tracing_update_buffers(file->tr);
-	if (!err) {
-		filter->enabled = !filter_event_is_on(file);
-		rcu_assign_pointer(file->bpf_filter, filter);
-		set_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
-		err = trace_event_enable_disable(file, 1, 0);
-		/* Hits that began without the filter go on to record. */
-		if (!err && !filter->enabled)
-			bpf_wait_for_runs();
-	}
-	if (!err)
-		return 0;
+	err = tracing_update_buffers(req->range.tr);
+	if (err)
+		return err;
 
-	filter_refused(req, FILTER_NOT_ENABLED, 0);
-	filter_unlink(file);
-	bpf_wait_for_runs();
-	filter_put(filter);
+	for (file = event_next(&req->range, NULL); file; file = event_next(&req->range, file)) {
+		if (filter_objection(req, file) || filter_event_is_on(file))
+			continue;
+		filter = *spare;
+		*spare = filter->next;
+		filter_link(file, filter);
+		err = trace_event_enable_disable(file, 1, 0);
+		if (err) {
+			filters_take_back(req);
+			req->file = file;
+			filter_refused(req, FILTER_NOT_ENABLED, 0);
+			return err;
+		}
+		filter->enabled = true;
+	}
+	for (file = event_next(&req->range, NULL); file; file = event_next(&req->range, file)) {
+		if (filter_objection(req, file) || filter_of(file))
+			continue;
+		filter = *spare;
+		*spare = filter->next;
+		filter_link(file, filter);
+		was_on = true;
+	}
+	/* Hits that began without the filter go on to record. */
+	if (was_on)
+		bpf_wait_for_runs();
+	return 0;
+}
+
+static int filters_set(struct filter_request *req)
+{
+	struct bpf_event_filter *filter, *spare = NULL;
+	unsigned int n;
+	int err = -ENOMEM;
+
+	for (n = 0; n < req->nr; n++) {
+		filter = filter_new(&req->range);
+		if (!filter)
+			break;
+		filter->next = spare;
+		spare = filter;
+	}
+	if (n == req->nr)
+		err = filters_link(req, &spare);
+	filters_free(spare);
 	return err;
 }
 
 /*
- * Reads what follows "bpf-" into req->prog.
+ * Reads what follows "bpf-" into req->range.prog.
  */
 static int filter_get_prog(struct filter_request *req)
 {
@@ -401,6 +641,7 @@ static int filter_get_prog(struct filter_request *req)
 	bool is_id = str_has_prefix(req->text, by_id);
 	int pos = is_id ? strlen(by_id) : strlen(by_fd);
 	const char *number = req->text + pos;
+	struct bpf_prog *prog;
 	char digits[16] = {};
 	size_t len;
 	u32 val;
@@ -420,16 +661,29 @@ static int filter_get_prog(struct filter_request *req)
 	if (is_id && !capable(CAP_SYS_ADMIN))
 		return filter_refused(req, FILTER_NO_ADMIN, 0);
 
-	req->prog = is_id ? bpf_prog_by_id(val) : bpf_prog_get(val);
-	if (!IS_ERR(req->prog)) {
+	prog = is_id ? bpf_prog_by_id(val) : bpf_prog_get(val);
+	if (!IS_ERR(prog)) {
 		if (is_id)
-			req->owner = NULL;
-		return filter_check_prog(req, pos);
+			req->range.owner = NULL;
+		req->range.prog = prog;
+		req->pos = pos;
+		return 0;
 	}
 	if (is_id)
 		return filter_refused(req, FILTER_NO_ID, pos);
-	return filter_refused(req, PTR_ERR(req->prog) == -EBADF ? FILTER_NO_FILE :
-								  FILTER_NO_PROG, pos);
+	return filter_refused(req, PTR_ERR(prog) == -EBADF ? FILTER_NO_FILE : FILTER_NO_PROG,
+			      pos);
+}
+
+static int filter_set(struct filter_request *req)
+{
+	int err = filter_get_prog(req);
+
+	if (err)
+		return err;
+	err = filter_check(req) ?: filters_set(req);
+	bpf_prog_put(req->range.prog);
+	return err;
 }
 
 /**
@@ -438,7 +692,8 @@ static int filter_get_prog(struct filter_request *req)
  * @owner: the open filter file
  * @text: what was written; begins with "bpf-"
  *
- * On failure nothing has changed, and the instance's error_log tells why.
+ * On failure nothing has changed, and the instance's error_log tells why, unless it is
+ * for want of memory.
  *
  * Context: process, with event_mutex held.
  * Return: 0, or
@@ -453,24 +708,45 @@ static int filter_get_prog(struct filter_request *req)
 int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
 			 const char *text)
 {
-	struct filter_request req = { .file = file, .owner = owner, .text = text };
-	int err;
+	struct filter_request req = {
+		.range = { .tr = file->tr, .file = file, .owner = owner },
+		.text = text,
+		.file = file,
+	};
 
 	lockdep_assert_held(&event_mutex);
 
 	if (!filter_takes_progs(file->event_call))
 		return filter_refused(&req, FILTER_BAD_EVENT, 0);
+	return filter_set(&req);
+}
 
-	err = filter_get_prog(&req);
-	if (!err && filter_of(file))
-		err = filter_refused(&req, FILTER_TWICE, 0);
-	if (!err && file->flags & EVENT_FILE_FL_FILTERED)
-		err = filter_refused(&req, FILTER_HAS_STRING, 0);
-	if (!err)
-		err = filter_link(&req);
-	if (!IS_ERR_OR_NULL(req.prog))
-		bpf_prog_put(req.prog);
-	return err;
+/**
+ * bpf_system_filter_set() - a program was written to a system's filter file
+ * @dir: the system in its instance
+ * @owner: the open filter file
+ * @text: what was written; begins with "bpf-"
+ *
+ * All events of the system that take the program get it as their filter, or, on
+ * failure, none does. What those have recorded that were enabled before one could not be,
+ * stays. Events that come to the system later do not get the program.
+ *
+ * Context: process, takes event_mutex.
+ * Return: 0, -ENODEV if the system has no events any more, or as
+ * bpf_event_filter_set(), with one entry in the instance's error_log; -EINVAL if no
+ * event takes the program.
+ */
+int bpf_system_filter_set(struct trace_subsystem_dir *dir, struct file *owner,
+			  const char *text)
+{
+	struct filter_request req = {
+		.range = { .tr = dir->tr, .dir = dir, .owner = owner },
+		.text = text,
+	};
+
+	guard(mutex)(&event_mutex);
+
+	return dir->nr_events ? filter_set(&req) : -ENODEV;
 }
 
 /**
@@ -483,7 +759,11 @@ int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
  */
 int bpf_event_filter_busy(struct trace_event_file *file, const char *text)
 {
-	const struct filter_request req = { .file = file, .text = text };
+	const struct filter_request req = {
+		.range = { .tr = file->tr },
+		.text = text,
+		.file = file,
+	};
 
 	return filter_of(file) ? filter_refused(&req, FILTER_HAS_PROG, 0) : 0;
 }
@@ -494,49 +774,33 @@ int bpf_event_filter_busy(struct trace_event_file *file, const char *text)
  * @owner: only if it was written to this open file, or NULL for in any case
  *
  * Once this returns, the program does not run on behalf of this event, and
- * what was enabled for it records nothing that it has not seen. The wait for that is
- * without event_mutex, so it holds up the caller alone.
+ * what was enabled for it records nothing that it has not seen.
  *
  * Context: process; takes event_mutex, may sleep for RCU grace periods.
  * Return: whether there was one.
  */
 bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
 {
-	struct bpf_event_filter *filter;
-	bool on;
+	const struct filter_range range = { .tr = file->tr, .file = file, .owner = owner };
 
-	scoped_guard(mutex, &event_mutex) {
-		filter = filter_of(file);
-		if (!filter || (owner && filter->owner != owner))
-			return false;
-		refcount_inc(&filter->refs);
-		if (filter->enabled) {
-			trace_event_enable_disable(file, 0, 0);
-			filter->enabled = false;
-		}
-		on = filter_event_is_on(file);
-	}
+	return filters_clear(&range);
+}
 
-	/*
-	 * Hits that are under way when the event goes off still record, and have asked the
-	 * filter, or are about to: it stays until they are done. Where others keep the
-	 * event on, what they see without it is theirs.
-	 */
-	if (!on)
-		bpf_wait_for_runs();
+/**
+ * bpf_system_filter_clear() - take the programs away that filter events of a system
+ * @dir: the system in its instance
+ * @owner: those that were written to this open file of the system, or NULL for all
+ *
+ * As bpf_event_filter_clear() for each of the events, with the grace periods of one.
+ *
+ * Context: process; takes event_mutex, may sleep for RCU grace periods.
+ * Return: whether there were any.
+ */
+bool bpf_system_filter_clear(struct trace_subsystem_dir *dir, struct file *owner)
+{
+	const struct filter_range range = { .tr = dir->tr, .dir = dir, .owner = owner };
 
-	scoped_guard(mutex, &event_mutex) {
-		/* Not so if the event went meanwhile, or another write has cleared it. */
-		if (filter_of(file) == filter) {
-			filter_unlink(file);
-			filter_put(filter);
-		}
-	}
-
-	/* Now for hits that began meanwhile, because the event was turned on again. */
-	bpf_wait_for_runs();
-	filter_put(filter);
-	return true;
+	return filters_clear(&range);
 }
 
 /**
@@ -552,7 +816,54 @@ void bpf_event_filter_drop(struct trace_event_file *file)
 	if (!filter)
 		return;
 	filter_unlink(file);
-	call_rcu(&filter->rcu, filter_put_rcu);
+	call_rcu(&filter->rcu, filter_free_rcu);
+}
+
+static void filter_print_prog(const struct bpf_prog *prog, struct trace_seq *s)
+{
+	const struct bpf_prog_aux *aux = prog->aux;
+
+	trace_seq_printf(s, "bpf: id %u%s%s", aux->id, *aux->name ? " name " : "", aux->name);
+}
+
+/**
+ * bpf_event_filter_keeps() - why can an event not be removed, which is enabled?
+ * @call: the event
+ *
+ * If programs that filter it are the only ones it is enabled for, error_log of the top
+ * instance has the first of them, and its instance.
+ *
+ * Context: process, with event_mutex held.
+ */
+void bpf_event_filter_keeps(struct trace_event_call *call)
+{
+	struct bpf_event_filter *filter, *keeps = NULL;
+	const char *instance = NULL;
+	struct trace_event_file *file;
+	struct filter_range all = {};
+
+	guard(mutex)(&trace_types_lock);
+
+	if (call->perf_refcount)
+		return;
+	list_for_each_entry(all.tr, &ftrace_trace_arrays, list) {
+		for (file = event_next(&all, NULL); file; file = event_next(&all, file)) {
+			if (file->event_call != call || !(file->flags & EVENT_FILE_FL_ENABLED))
+				continue;
+			filter = filter_of(file);
+			if (!filter || !filter->enabled)
+				return;
+			if (!keeps) {
+				keeps = filter;
+				instance = all.tr->name;
+			}
+		}
+	}
+	if (keeps)
+		tracing_refuse(top_trace_array(), "bpf_filter", &filter_errors[FILTER_HAS_PROG], 2,
+			       "-:%s/%s (id %u, instance %s)", call->class->system,
+			       trace_event_name(call),
+			       keeps->att.prog->aux->id, instance ?: "-");
 }
 
 /**
@@ -566,14 +877,78 @@ void bpf_event_filter_drop(struct trace_event_file *file)
 bool bpf_event_filter_print(struct trace_event_file *file, struct trace_seq *s)
 {
 	const struct bpf_event_filter *filter = filter_of(file);
-	const struct bpf_prog_aux *aux;
 
 	if (!filter)
 		return false;
-	aux = filter->att.prog->aux;
-	trace_seq_printf(s, "bpf: id %u%s%s\n", aux->id, *aux->name ? " name " : "",
-			 aux->name);
+	filter_print_prog(filter->att.prog, s);
+	trace_seq_putc(s, '\n');
 	return true;
+}
+
+/* Return: how many events of a system a program filters, 0 if one before @first. */
+static unsigned int filter_count_from(const struct filter_range *range,
+				      const struct trace_event_file *first)
+{
+	struct trace_event_file *file;
+	unsigned int nr = 0;
+
+	for (file = filtered_next(range, NULL); file; file = filtered_next(range, file)) {
+		if (!nr && file != first)
+			return 0;
+		nr++;
+	}
+	return nr;
+}
+
+/**
+ * bpf_system_filter_print() - show the programs that filter events of a system
+ * @dir: the system in its instance
+ * @s: where to: a line for each program, with the number of its events
+ *
+ * Context: process, with event_mutex held.
+ * Return: whether there are any.
+ */
+bool bpf_system_filter_print(struct trace_subsystem_dir *dir, struct trace_seq *s)
+{
+	const struct filter_range all = { .tr = dir->tr, .dir = dir };
+	struct filter_range same = all;
+	struct bpf_event_filter *filter;
+	struct trace_event_file *file;
+	bool found = false;
+	unsigned int nr;
+
+	for (file = filtered_next(&all, NULL); file; file = filtered_next(&all, file)) {
+		filter = filter_of(file);
+		found = true;
+		same.prog = filter->att.prog;
+		nr = filter_count_from(&same, file);
+		if (!nr)
+			continue;
+		filter_print_prog(same.prog, s);
+		trace_seq_printf(s, ", %u of %d events\n", nr, dir->nr_events);
+	}
+	return found;
+}
+
+/* What fdinfo says of the filters of @range together, which have the same program. */
+static void filters_show(struct seq_file *m, const struct filter_range *range)
+{
+	struct bpf_attachment_stats sum = {};
+	const struct bpf_prog *prog = NULL;
+	struct bpf_event_filter *filter;
+	struct trace_event_file *file;
+
+	guard(mutex)(&event_mutex);
+
+	for (file = filtered_next(range, NULL); file; file = filtered_next(range, file)) {
+		filter = filter_of(file);
+		prog = filter->att.prog;
+		bpf_attachment_sum(&filter->att, &sum);
+	}
+	if (!prog)
+		return;
+	seq_printf(m, "bpf_prog_id:\t%u\n", prog->aux->id);
+	bpf_stats_show(m, &sum);
 }
 
 /**
@@ -585,14 +960,75 @@ bool bpf_event_filter_print(struct trace_event_file *file, struct trace_seq *s)
  */
 void bpf_event_filter_show_fdinfo(struct seq_file *m, struct trace_event_file *file)
 {
-	const struct bpf_event_filter *filter;
+	const struct filter_range range = { .tr = file->tr, .file = file };
+
+	filters_show(m, &range);
+}
+
+/**
+ * bpf_system_filter_show_fdinfo() - what fdinfo says of a system's filter file
+ * @m: where to print
+ * @dir: the system in its instance
+ * @owner: the open file; of what was written to it, all events together
+ *
+ * Context: process, takes event_mutex.
+ */
+void bpf_system_filter_show_fdinfo(struct seq_file *m, struct trace_subsystem_dir *dir,
+				   struct file *owner)
+{
+	const struct filter_range range = { .tr = dir->tr, .dir = dir, .owner = owner };
+
+	filters_show(m, &range);
+}
+
+/* bpf_filters in tracefs: the filters of all instances, a line each. */
+static int filters_seq_show(struct seq_file *m, void *unused)
+{
+	struct trace_event_file *file;
+	struct filter_range all = {};
+
+	seq_printf(m, "%-40s %6s %-15s %12s %12s %s\n", "# event", "prog", "name", "hits",
+		   "missed", "instance");
 
 	guard(mutex)(&event_mutex);
+	guard(mutex)(&trace_types_lock);
 
-	filter = filter_of(file);
-	if (!filter)
-		return;
+	list_for_each_entry(all.tr, &ftrace_trace_arrays, list) {
+		for (file = filtered_next(&all, NULL); file; file = filtered_next(&all, file)) {
+			const struct bpf_event_filter *filter = filter_of(file);
+			const struct bpf_prog_aux *aux = filter->att.prog->aux;
+			struct bpf_attachment_stats sum = {};
+			unsigned long missed = bpf_attachment_sum(&filter->att, &sum);
+			char event[128];
 
-	seq_printf(m, "bpf_prog_id:\t%u\n", filter->att.prog->aux->id);
-	bpf_attachment_show(m, &filter->att);
+			snprintf(event, sizeof(event), "%s:%s",
+				 file->event_call->class->system,
+				 trace_event_name(file->event_call));
+			seq_printf(m, "%-40s %6u %-15s %12lu %12lu ", event, aux->id,
+				   *aux->name ? aux->name : "-", sum.hits, missed);
+			seq_escape(m, all.tr->name ?: "-", "\n\\");
+			seq_putc(m, '\n');
+		}
+	}
+	return 0;
 }
+
+static int filters_seq_open(struct inode *inode, struct file *file)
+{
+	return tracing_check_open_get_tr(NULL) ?: single_open(file, filters_seq_show, NULL);
+}
+
+static const struct file_operations filters_fops = {
+	.open = filters_seq_open,
+	.read = seq_read,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+static int __init filters_init(void)
+{
+	if (!tracing_init_dentry())
+		trace_create_file("bpf_filters", TRACE_MODE_READ, NULL, NULL, &filters_fops);
+	return 0;
+}
+fs_initcall(filters_init);

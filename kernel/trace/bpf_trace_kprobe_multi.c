@@ -205,6 +205,7 @@ NOKPROBE_SYMBOL(kprobe_session_missed);
 
 enum kprobe_multi_error {
 	KPROBE_MULTI_NO_SYMBOL,
+	KPROBE_MULTI_CHANGED,
 	KPROBE_MULTI_NOT_TRACED,
 	KPROBE_MULTI_BAD_ADDR,
 	KPROBE_MULTI_TWICE,
@@ -214,7 +215,10 @@ enum kprobe_multi_error {
 };
 
 static struct tracing_refusal kprobe_multi_errors[] = {
-	[KPROBE_MULTI_NO_SYMBOL] = { -ESRCH, "The kernel has no symbol of this name" },
+	[KPROBE_MULTI_NO_SYMBOL] = { -ESRCH,
+		"The kernel has no symbol of this name; what is inlined has none" },
+	[KPROBE_MULTI_CHANGED] = { -ESRCH,
+		"The compiler made other functions of this one, choose one of them" },
 	[KPROBE_MULTI_NOT_TRACED] = { -ESRCH,
 		"This cannot be traced, available_filter_functions lists what can" },
 	[KPROBE_MULTI_BAD_ADDR] = { -EINVAL,
@@ -279,6 +283,24 @@ static int kprobe_multi_get_symbols(struct kprobe_multi_symbol *syms, u64 usyms,
 	return 0;
 }
 
+static int kprobe_multi_refuse_missing(const char *symbol)
+{
+	char *buf = kmalloc(PAGE_SIZE, GFP_KERNEL);
+	enum kprobe_multi_error error = KPROBE_MULTI_NO_SYMBOL;
+	struct seq_buf text;
+	int err;
+
+	if (!buf)
+		return kprobe_multi_refuse_symbol(error, symbol);
+	seq_buf_init(&text, buf, PAGE_SIZE);
+	seq_buf_puts(&text, symbol);
+	if (tracing_show_variants(&text, NULL, symbol))
+		error = KPROBE_MULTI_CHANGED;
+	err = kprobe_multi_refuse_symbol(error, seq_buf_str(&text));
+	kfree(buf);
+	return err;
+}
+
 /* Some of the sorted @names were not found: which, and why? */
 static int kprobe_multi_refuse_symbols(const char **names, const unsigned long *addrs, u32 nr)
 {
@@ -292,7 +314,7 @@ static int kprobe_multi_refuse_symbols(const char **names, const unsigned long *
 	    (i + 1 < nr && !strcmp(names[i], names[i + 1])))
 		return kprobe_multi_refuse_symbol(KPROBE_MULTI_TWICE, names[i]);
 	if (!kallsyms_lookup_name(names[i]))
-		return kprobe_multi_refuse_symbol(KPROBE_MULTI_NO_SYMBOL, names[i]);
+		return kprobe_multi_refuse_missing(names[i]);
 	return kprobe_multi_refuse_symbol(KPROBE_MULTI_NOT_TRACED, names[i]);
 }
 
@@ -516,7 +538,7 @@ static int kprobe_multi_fill_info(const struct bpf_link *bpf_link, struct bpf_li
 	u64 __user *uaddrs = u64_to_user_ptr(info->kprobe_multi.addrs);
 	const struct bpf_kprobe_multi_link *link = kprobe_multi_link(bpf_link);
 	bool show = kallsyms_show_value(current_cred());
-	struct bpf_attachment_stats sum;
+	struct bpf_attachment_stats sum = {};
 	u32 i, room = info->kprobe_multi.count;
 
 	if (!uaddrs != !room || (ucookies && !room))

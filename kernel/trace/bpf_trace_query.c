@@ -102,7 +102,7 @@ int bpf_event_query(struct perf_event *event,
 /**
  * bpf_attachment_sum() - hits and misses on all CPUs
  * @att: the attachment
- * @sum: is set to the sums, which hits that come meanwhile may or may not be in
+ * @sum: the sums are added to it; hits that come meanwhile may or may not be in
  *
  * Return: all misses together.
  */
@@ -114,7 +114,6 @@ unsigned long bpf_attachment_sum(const struct bpf_attachment *att,
 	enum bpf_miss why;
 	int cpu;
 
-	memset(sum, 0, sizeof(*sum));
 	for_each_possible_cpu(cpu) {
 		stats = per_cpu_ptr(att->stats, cpu);
 		sum->hits += READ_ONCE(stats->hits);
@@ -137,19 +136,33 @@ static const char * const miss_names[] = {
 };
 
 /**
- * bpf_attachment_show() - the lines about hits and misses in an fdinfo
+ * bpf_stats_show() - the lines about hits and misses in an fdinfo
+ * @m: where to print
+ * @sum: of all CPUs, and all attachments that it is about
+ */
+void bpf_stats_show(struct seq_file *m, const struct bpf_attachment_stats *sum)
+{
+	unsigned long missed = 0;
+	enum bpf_miss why;
+
+	for (why = 0; why < BPF_NR_MISSES; why++)
+		missed += sum->missed[why];
+	seq_printf(m, "bpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n", sum->hits, missed);
+	for (why = 0; why < BPF_NR_MISSES; why++)
+		seq_printf(m, "bpf_missed_%s:\t%lu\n", miss_names[why], sum->missed[why]);
+}
+
+/**
+ * bpf_attachment_show() - these lines for one attachment
  * @m: where to print
  * @att: the attachment
  */
 void bpf_attachment_show(struct seq_file *m, const struct bpf_attachment *att)
 {
-	struct bpf_attachment_stats sum;
-	unsigned long missed = bpf_attachment_sum(att, &sum);
-	enum bpf_miss why;
+	struct bpf_attachment_stats sum = {};
 
-	seq_printf(m, "bpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n", sum.hits, missed);
-	for (why = 0; why < BPF_NR_MISSES; why++)
-		seq_printf(m, "bpf_missed_%s:\t%lu\n", miss_names[why], sum.missed[why]);
+	bpf_attachment_sum(att, &sum);
+	bpf_stats_show(m, &sum);
 }
 
 /**

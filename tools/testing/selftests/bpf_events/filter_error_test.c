@@ -11,8 +11,8 @@
 #include "module.h"
 
 #define BAD_EVENT "This event takes no BPF program; probes, tracepoints and system calls do"
-#define BAD_FD "Not the number of a descriptor"
-#define BAD_ID "Not the id of a program"
+#define BAD_FD "Not the number of a descriptor, write bpf-FD or bpf-id:ID"
+#define BAD_ID "Not the id of a program, write bpf-id:ID"
 #define JUNK "Nothing can follow a program"
 #define NO_PERFMON "A program as filter takes CAP_PERFMON"
 #define NO_ADMIN "A program by its id takes CAP_SYS_ADMIN"
@@ -483,17 +483,6 @@ TEST_F(elsewhere, custom_event)
 	ASSERT_EQ(0, load_module(path));
 	expect_refused(_metadata, CUSTOM_EVENT, self->r.prog);
 	EXPECT_EQ(0, unload_module(CUSTOM_MODULE));
-}
-
-/* There it is an expression, and a bad one */
-TEST_F(elsewhere, subsystem)
-{
-	write_file(INSTANCE "/events/task/filter", 0, "bpf-%d", self->r.prog);
-	EXPECT_STREQ("0", event_text(INSTANCE, self->r.event, "enable"));
-	ASSERT_EQ(0, event_enable(INSTANCE, self->r.event, true));
-	hit_rename();
-	EXPECT_EQ(0, area_get(&self->r.area, HITS));
-	EXPECT_EQ(0, write_file(INSTANCE "/events/task/filter", 0, "0"));
 }
 
 TEST_F(elsewhere, read_only_descriptor)

@@ -17,7 +17,7 @@
 /* A function that programs may not make fail */
 #define FORBIDDEN_FUNC "htab_map_update_elem"
 
-#define NO_SYMBOL "The kernel has no symbol of this name"
+#define NO_SYMBOL "The kernel has no symbol of this name; what is inlined has none"
 #define NOT_TRACED "This cannot be traced, available_filter_functions lists what can"
 #define BAD_ADDR "Not the start of a function that can be traced"
 #define SYMBOL_TWICE "This symbol is in the list twice"

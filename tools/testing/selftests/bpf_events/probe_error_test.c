@@ -8,7 +8,7 @@
 #include "target.h"
 
 #define AMBIGUOUS "Several functions have this name, choose one by its address"
-#define UNKNOWN "The kernel has no symbol of this name"
+#define UNKNOWN "The kernel has no symbol of this name; what is inlined has none"
 #define MIDDLE "This is in the middle of an instruction"
 #define NOTRACE "This function is notrace: events cannot be on it"
 #define BLACKLISTED "This function is needed for probes, see kprobes/blacklist"
