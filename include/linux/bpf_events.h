@@ -49,6 +49,12 @@ static inline bool bpf_is_session_type(enum bpf_attach_type type)
 	return type == BPF_TRACE_KPROBE_SESSION || type == BPF_TRACE_UPROBE_SESSION;
 }
 
+/* Called with CONFIG_BPF_EVENTS only: without it, "bpf-" begins an expression. */
+int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
+			 const char *text);
+int bpf_system_filter_set(struct trace_subsystem_dir *dir, struct file *owner,
+			  const char *text);
+
 #ifdef CONFIG_BPF_EVENTS
 void bpf_event_lock(void);
 void bpf_event_unlock(void);
@@ -78,19 +84,16 @@ bool bpf_event_overflow_run(const struct bpf_attachment *att,
 			    struct perf_sample_data *data, struct pt_regs *regs);
 void bpf_event_overflow_missed(const struct perf_event *event);
 
-int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
-			 const char *text);
 int bpf_event_filter_busy(struct trace_event_file *file, const char *text);
-bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner);
+void bpf_event_filter_clear(struct trace_event_file *file, struct file *owner);
 void bpf_event_filter_drop(struct trace_event_file *file);
 void bpf_event_filter_keeps(struct trace_event_call *call);
 void bpf_event_filter_missed(struct trace_event_file *file, enum bpf_miss why);
 bool bpf_event_filter_print(struct trace_event_file *file, struct trace_seq *s);
 void bpf_event_filter_show_fdinfo(struct seq_file *m, struct trace_event_file *file);
 
-int bpf_system_filter_set(struct trace_subsystem_dir *dir, struct file *owner,
-			  const char *text);
-bool bpf_system_filter_clear(struct trace_subsystem_dir *dir, struct file *owner);
+int bpf_system_filter_busy(struct trace_subsystem_dir *dir, const char *text);
+void bpf_system_filter_clear(struct trace_subsystem_dir *dir, struct file *owner);
 bool bpf_system_filter_print(struct trace_subsystem_dir *dir, struct trace_seq *s);
 void bpf_system_filter_show_fdinfo(struct seq_file *m, struct trace_subsystem_dir *dir,
 				   struct file *owner);
@@ -257,23 +260,14 @@ static inline bool bpf_event_overrides(struct trace_event_call *call)
 	return false;
 }
 
-static inline int bpf_event_filter_set(struct trace_event_file *file,
-				       struct file *owner, const char *text)
-{
-	return -EINVAL;
-}
-
 static inline int bpf_event_filter_busy(struct trace_event_file *file,
 					const char *text)
 {
 	return 0;
 }
 
-static inline bool bpf_event_filter_clear(struct trace_event_file *file,
-					  struct file *owner)
-{
-	return false;
-}
+static inline void bpf_event_filter_clear(struct trace_event_file *file,
+					  struct file *owner) { }
 
 static inline void bpf_event_filter_drop(struct trace_event_file *file) { }
 
@@ -291,17 +285,14 @@ static inline bool bpf_event_filter_print(struct trace_event_file *file,
 static inline void bpf_event_filter_show_fdinfo(struct seq_file *m,
 						struct trace_event_file *file) { }
 
-static inline int bpf_system_filter_set(struct trace_subsystem_dir *dir,
-					struct file *owner, const char *text)
+static inline int bpf_system_filter_busy(struct trace_subsystem_dir *dir,
+					 const char *text)
 {
-	return -EINVAL;
+	return 0;
 }
 
-static inline bool bpf_system_filter_clear(struct trace_subsystem_dir *dir,
-					   struct file *owner)
-{
-	return false;
-}
+static inline void bpf_system_filter_clear(struct trace_subsystem_dir *dir,
+					   struct file *owner) { }
 
 static inline bool bpf_system_filter_print(struct trace_subsystem_dir *dir,
 					   struct trace_seq *s)

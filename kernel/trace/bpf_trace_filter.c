@@ -465,11 +465,15 @@ static void filter_link(struct trace_event_file *file, struct bpf_event_filter *
 	set_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
 }
 
+/* After this RCU grace period, no filter runs that has been unlinked. Under event_mutex. */
+static unsigned long filters_unlinked;
+
 /* Hits that begin from now on do not see the filter. */
 static void filter_unlink(struct trace_event_file *file)
 {
 	clear_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
 	rcu_assign_pointer(file->bpf_filter, NULL);
+	filters_unlinked = get_state_synchronize_rcu();
 }
 
 /*
@@ -528,16 +532,28 @@ static struct bpf_event_filter *filters_unlink(const struct filter_range *range,
  * see without it is theirs. The waits are without event_mutex, so they hold up the caller
  * alone.
  */
-static bool filters_clear(const struct filter_range *range)
+static void filters_clear(const struct filter_range *range)
 {
 	struct bpf_event_filter *gone;
+	unsigned long unlinked;
+	unsigned int nr;
 	u64 removal;
 	bool off;
 
 	scoped_guard(mutex, &event_mutex) {
 		removal = ++filter_removals;
-		if (!filters_disable(range, removal, &off))
-			return false;
+		nr = filters_disable(range, removal, &off);
+		unlinked = filters_unlinked;
+	}
+	if (!nr) {
+		/*
+		 * Another removal, or the end of an event, may have been first, and its
+		 * wait not be over. A file that is open for reading never had a filter.
+		 */
+		if ((!range->owner || range->owner->f_mode & FMODE_WRITE) &&
+		    !poll_state_synchronize_rcu(unlinked))
+			bpf_wait_for_runs();
+		return;
 	}
 	if (off)
 		bpf_wait_for_runs();
@@ -549,7 +565,6 @@ static bool filters_clear(const struct filter_range *range)
 	/* Now for hits that began meanwhile, because the event was turned on again. */
 	bpf_wait_for_runs();
 	filters_free(gone);
-	return true;
 }
 
 /* One of the events could not be enabled. With event_mutex held: no write comes between. */
@@ -576,7 +591,7 @@ static int filters_link(struct filter_request *req, struct bpf_event_filter **sp
 {
 	struct bpf_event_filter *filter;
 	struct trace_event_file *file;
-	bool was_on = false;
+	bool had_hits = false;
 	int err;
 
 	/* The ring buffer of the top instance is small until an event is enabled. */
@@ -589,6 +604,8 @@ static int filters_link(struct filter_request *req, struct bpf_event_filter **sp
 			continue;
 		filter = *spare;
 		*spare = filter->next;
+		/* For triggers, there are hits of an event that is off softly. */
+		had_hits |= file->flags & EVENT_FILE_FL_ENABLED;
 		filter_link(file, filter);
 		err = trace_event_enable_disable(file, 1, 0);
 		if (err) {
@@ -605,10 +622,10 @@ static int filters_link(struct filter_request *req, struct bpf_event_filter **sp
 		filter = *spare;
 		*spare = filter->next;
 		filter_link(file, filter);
-		was_on = true;
+		had_hits = true;
 	}
 	/* Hits that began without the filter go on to record. */
-	if (was_on)
+	if (had_hits)
 		bpf_wait_for_runs();
 	return 0;
 }
@@ -749,6 +766,23 @@ int bpf_system_filter_set(struct trace_subsystem_dir *dir, struct file *owner,
 	return dir->nr_events ? filter_set(&req) : -ENODEV;
 }
 
+/* Return: 0, or -EBUSY if all events of @range have programs. */
+static int filters_busy(const struct filter_range *range, const char *text)
+{
+	const struct filter_request req = {
+		.range = *range,
+		.text = text,
+		.file = event_next(range, NULL),
+	};
+	struct trace_event_file *file;
+
+	for (file = req.file; file; file = event_next(range, file)) {
+		if (!filter_of(file))
+			return 0;
+	}
+	return filter_refused(&req, FILTER_HAS_PROG, 0);
+}
+
 /**
  * bpf_event_filter_busy() - does a program keep a filter string out?
  * @file: the event in its instance
@@ -759,13 +793,25 @@ int bpf_system_filter_set(struct trace_subsystem_dir *dir, struct file *owner,
  */
 int bpf_event_filter_busy(struct trace_event_file *file, const char *text)
 {
-	const struct filter_request req = {
-		.range = { .tr = file->tr },
-		.text = text,
-		.file = file,
-	};
+	const struct filter_range range = { .tr = file->tr, .file = file };
 
-	return filter_of(file) ? filter_refused(&req, FILTER_HAS_PROG, 0) : 0;
+	return filters_busy(&range, text);
+}
+
+/**
+ * bpf_system_filter_busy() - do programs keep a filter string out of all events?
+ * @dir: the system in its instance, with at least one event
+ * @text: the string that somebody wrote
+ *
+ * Context: process, with event_mutex held.
+ * Return: 0 if an event of the system has no program, or -EBUSY; error_log has the first
+ * of them.
+ */
+int bpf_system_filter_busy(struct trace_subsystem_dir *dir, const char *text)
+{
+	const struct filter_range range = { .tr = dir->tr, .dir = dir };
+
+	return filters_busy(&range, text);
 }
 
 /**
@@ -777,13 +823,12 @@ int bpf_event_filter_busy(struct trace_event_file *file, const char *text)
  * what was enabled for it records nothing that it has not seen.
  *
  * Context: process; takes event_mutex, may sleep for RCU grace periods.
- * Return: whether there was one.
  */
-bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
+void bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
 {
 	const struct filter_range range = { .tr = file->tr, .file = file, .owner = owner };
 
-	return filters_clear(&range);
+	filters_clear(&range);
 }
 
 /**
@@ -794,13 +839,12 @@ bool bpf_event_filter_clear(struct trace_event_file *file, struct file *owner)
  * As bpf_event_filter_clear() for each of the events, with the grace periods of one.
  *
  * Context: process; takes event_mutex, may sleep for RCU grace periods.
- * Return: whether there were any.
  */
-bool bpf_system_filter_clear(struct trace_subsystem_dir *dir, struct file *owner)
+void bpf_system_filter_clear(struct trace_subsystem_dir *dir, struct file *owner)
 {
 	const struct filter_range range = { .tr = dir->tr, .dir = dir, .owner = owner };
 
-	return filters_clear(&range);
+	filters_clear(&range);
 }
 
 /**

@@ -104,6 +104,17 @@ TEST(program_type_is_refused)
 	EXPECT_LE(0, load_type(BPF_PROG_TYPE_SOCKET_FILTER, 0));
 }
 
+/* It is an expression, and refused as one */
+TEST(program_is_no_filter)
+{
+	char line[256];
+
+	prepare();
+	write_file(TRACEFS "/error_log", O_TRUNC, "");
+	EXPECT_EQ(-EINVAL, write_file(TRACEFS "/events/task/task_newtask/filter", 0, "bpf-1"));
+	EXPECT_TRUE(find_line(TRACEFS "/error_log", "  Command: bpf-1", line, sizeof(line)));
+}
+
 TEST(sysctl_is_not_there)
 {
 	EXPECT_NE(0, access("/proc/sys/kernel/bpf_kprobe_kern_version", F_OK));

@@ -310,6 +310,21 @@ TEST_F(system, one_with_a_string_keeps_it_from_all)
 	EXPECT_STREQ("nothing", wrong(variant->events, "none", "0"));
 }
 
+/* There is no event for it */
+TEST_F(system, an_expression_where_all_have_programs)
+{
+	int fd = filter_attach(INSTANCE, variant->system, self->prog), all;
+	char first[64];
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(taken(variant->system, self->prog, &all), all);
+	EXPECT_EQ(-EBUSY, filter_write(fd, "common_pid == 1"));
+	snprintf(first, sizeof(first), "%s:", variant->system);
+	EXPECT_TRUE(logged_in(INSTANCE "/error_log", "bpf_filter",
+			      "A program filters this event, write 0 to remove it first", first));
+	EXPECT_STREQ("nothing", wrong(variant->events, shown(self->prog), "1"));
+}
+
 /* One that no event takes */
 TEST_F(system, program_of_another_type)
 {

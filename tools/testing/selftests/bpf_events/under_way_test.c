@@ -330,18 +330,11 @@ TEST_F(under_way, close_waits)
 	pthread_join(hitter, NULL);
 }
 
-/*
- * A hit that has not come to the filter yet, since it is with that of another
- * instance: the filter is asked all the same, or the hit would be recorded unseen
- */
-
-enum { ASKED = 8 };
-
-FIXTURE(before) {
+FIXTURE(filter) {
 	struct area area;
 };
 
-FIXTURE_SETUP(before)
+FIXTURE_SETUP(filter)
 {
 	const char *missing = filter_prepare();
 
@@ -355,14 +348,20 @@ FIXTURE_SETUP(before)
 	ASSERT_EQ(0, instance_create(INSTANCE2));
 }
 
-FIXTURE_TEARDOWN_PARENT(before)
+FIXTURE_TEARDOWN_PARENT(filter)
 {
 	EXPECT_STREQ("nothing", instance_left(INSTANCE));
 	EXPECT_STREQ("nothing", instance_left(INSTANCE2));
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-TEST_F(before, the_filter)
+enum { ASKED = 8 };
+
+/*
+ * A hit that has not come to the filter yet, since it is with that of another
+ * instance: the filter is asked all the same, or the hit would be recorded unseen
+ */
+TEST_F(filter, is_asked_by_hits_before_it)
 {
 	const struct kind *kind = &tracepoint_kind;
 	struct closer closer = { .area = &self->area };
@@ -383,6 +382,44 @@ TEST_F(before, the_filter)
 	pthread_join(hitter, NULL);
 	EXPECT_EQ(1, area_get(&self->area, ASKED));
 	EXPECT_EQ(0, records(INSTANCE));
+}
+
+static void *clear_here(void *arg)
+{
+	wait_between(area_get(arg, BEGUN), sched_yield());
+	filter_clear(INSTANCE, tracepoint_kind.event);
+	return NULL;
+}
+
+static bool filter_is_gone(void)
+{
+	return !strcmp("none", event_text(INSTANCE, tracepoint_kind.event, "filter"));
+}
+
+/* 0 has removed the filter and waits for its run. close() finds none, and waits, too */
+TEST_F(filter, close_waits_for_what_0_has_removed)
+{
+	const struct kind *kind = &tracepoint_kind;
+	struct closer closer = { .area = &self->area };
+	pthread_t hitter, clearer, thread;
+
+	/* Stays on, so that the filter is removed before the wait */
+	ASSERT_EQ(0, event_enable(INSTANCE, kind->event, true));
+	closer.fd = filter_attach(INSTANCE, kind->event,
+				  first_slow_prog(&self->area, kind->type, 0, 0, 5000));
+	ASSERT_LE(0, closer.fd);
+	ASSERT_EQ(0, pthread_create(&clearer, NULL, clear_here, &self->area));
+	ASSERT_EQ(0, pthread_create(&hitter, NULL, hit_elsewhere, (void *)kind));
+	EXPECT_TRUE(wait_until(filter_is_gone()));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, close_here, &closer));
+	EXPECT_TRUE(wait_until(closer_waits(&closer)));
+	EXPECT_EQ(0, area_get(&self->area, ENDED));
+
+	area_set(&self->area, MAY_END, 1);
+	pthread_join(thread, NULL);
+	EXPECT_TRUE(closer.ended);
+	pthread_join(clearer, NULL);
+	pthread_join(hitter, NULL);
 }
 
 TEST_HARNESS_MAIN
