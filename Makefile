@@ -9,6 +9,7 @@ help:
 	@echo 'make test                  all tests; the last line is "N passed, N failed"'
 	@echo 'make test TESTS="link_test race_test"  only these programs of the selftests [KERNEL=debug]; [TIMES=10] each so often'
 	@echo 'make shell [CMD=...]       a prompt in the booted kernel (or one command), with bcc, bpftrace, bpftool, strace'
+	@echo 'make new NAME=fsyncslow [DIR=path]  a tool to start from, in ./fsyncslow: it measures a function, shows slow calls and losses'
 	@echo 'make bench [PROBES="10 200 1000"]  what events with BPF programs cost, against stock: a table of instructions, a chart;'
 	@echo '                           [PAIR=retpoline|preempt] of kernels with that, [ACCEL=kvm] real time beside it; [CPUS=4] hit together'
 	@echo 'make clients [KERNEL=series] [SUITES="bpftool libbpf perf bpftrace bcc"]  the tools that people have, unmodified; bcc takes a while'
@@ -31,6 +32,8 @@ run:
 	@scripts/run $(SAMPLE)
 shell:
 	@scripts/shell "$$CMD"
+new:
+	@cd '$(or $(PWD),.)' && '$(CURDIR)/scripts/new/new' '$(NAME)' '$(DIR)'
 bench:
 	@scripts/bench/bench $(PROBES)
 clients:
@@ -52,4 +55,4 @@ test:
 promises patch tree export bump clean test-list:
 	@scripts/$@
 
-.PHONY: help run shell bench clients mutants fixes own-tests soak apply test promises patch tree export bump check clean test-list
+.PHONY: help run shell new bench clients mutants fixes own-tests soak apply test promises patch tree export bump check clean test-list
