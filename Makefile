@@ -16,12 +16,13 @@ help:
 	@echo 'make promises              what README.md promises: make apply, the tutorial, the quick clients, the cost of events'
 	@echo 'make mutants [NAMES=...] [FRAGMENT=debug]  does a test see it when a line is wrong? For each in scripts/mutants/spec, or those named'
 	@echo 'make soak [ROUNDS=2]       for a night: all tests on all variants of the kernel, in random orders, and all that is too long for make'
-	@echo '                           test; [PARTS="tests own compile mutants patches image"]'
+	@echo '                           test; [PARTS="tests own compile mutants patches image deb"]'
 	@echo 'make own-tests             the kernel'"'"'s own tests of what the series changes for everyone; [KERNEL=series-own] [ALL=all]'
 	@echo 'make fixes                 does each fix of part 0 mend what it says? Its tests on stock, and on stock with part 0'
 	@echo 'make apply KDIR=path       put the series on a Linux 6.12 tree of your own [DERIVE=1]; [PART=A-C] what every 6.12 can have'
 	@echo 'make patch                 one file for all of the series, one for A to C, for patch -p1 in a released 6.12.N: dist/*.patch.xz'
 	@echo 'make image                 an OCI archive for test runners in virtual machines: dist/*.oci.tar'
+	@echo 'make deb [CONFIG=debian|local|vm] [PART=A-C]  a kernel with the series, or with A to C alone, for Debian: dist/*.deb'
 	@echo 'make tree                  build/linux: the baseline, then one commit a patch; edit and commit there'
 	@echo 'make export                build/linux -> series/ and the copies of the files that it adds'
 	@echo 'make check [AFRESH=1]      do these agree, is each patch clean [as if nothing were known]'
@@ -49,6 +50,8 @@ own-tests:
 	@scripts/own-tests/own-tests $(or $(KERNEL),series-own) $(ALL)
 apply:
 	@scripts/apply '$(KDIR)' $(PART)
+deb:
+	@scripts/deb '$(or $(CONFIG),debian)' '$(PART)'
 check:
 	@scripts/check/check
 test:
@@ -56,4 +59,5 @@ test:
 promises patch image tree export bump clean test-list:
 	@scripts/$@
 
-.PHONY: help run shell new bench clients mutants fixes own-tests soak apply test promises patch image tree export bump check clean test-list
+.PHONY: help run shell new bench clients mutants fixes own-tests soak apply deb test promises patch image tree export bump check clean \
+	test-list
