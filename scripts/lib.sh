@@ -106,6 +106,19 @@ counted() {
 	((rc == 0)) || grep -q '^not ok ' "$log.results" || echo "not ok $name" >>"$log.results"
 	return "$rc"
 }
+# check NAME COMMAND...: a test of the script that calls it, "ok SCRIPT: NAME" if COMMAND succeeds; else what it said follows "not
+# ok", and failed becomes 1.
+check() {
+	local name="${0##*/}: $1" said=$logs/${0##*/}.said
+	shift
+	if "$@" >"$said" 2>&1; then
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		tail -n 40 "$said" | cut -c -300
+		failed=1
+	fi
+}
 clock() { printf '%d:%02d' $((SECONDS / 60)) $((SECONDS % 60)); }
 
 # tally RESULTS: "N passed, N failed", of the lines "ok ..." and "not ok ..." in that file; returns whether all passed.

@@ -34,6 +34,38 @@ filter() { # the program in bpf-filter.rst, and what to do with it, where there 
 	done
 	return 1
 }
+# sched_filter [TEXT]: writes it to the filter of sched_switch, or puts into $out what that is.
+sched_filter() {
+	local file=/sys/kernel/tracing/events/sched/sched_switch/filter
+	if (($#)); then echo "$1" >$file; else cat $file >"$out"; fi
+}
+trace_cmd() { # trace-cmd and a filter that is a program: as bpf-filter.rst says
+	local id event=sched:sched_switch data=/tmp/trace.dat arguments
+	[[ $(uname -r) != *-stock* ]] || return 0
+	bpftool prog load "$DIR/readme/filter/eighth.bpf.o" /sys/fs/bpf/trace_cmd
+	id=$(bpftool prog show pinned /sys/fs/bpf/trace_cmd | sed -n '1s/:.*//p')
+
+	trace-cmd start -e $event
+	sched_filter "bpf-id:$id"
+	sleep 0.5
+	trace-cmd stop
+	trace-cmd show >"$out"
+	sees ' sched_switch: '
+	trace-cmd record -B other -e $event -o $data true
+	sched_filter
+	sees "^bpf: id $id name every_eighth$"
+	sched_filter 0
+	for arguments in "extract -o $data" "record -e $event -o $data true" "start -e $event" reset; do
+		sched_filter "bpf-id:$id"
+		# shellcheck disable=SC2086 # several words
+		trace-cmd $arguments
+		sched_filter
+		sees '^none$'
+	done
+	trace-cmd record -e $event -f "bpf-id:$id" -o $data true >"$out" 2>&1
+	sees '^Failed filter of '
+	rm /sys/fs/bpf/trace_cmd
+}
 make_shell() { # make shell CMD=: as in README.md
 	bash -c "$(<"$DIR/readme/command")" >"$out" 2>&1
 	diff -B "$DIR/readme/command.out" "$out"
