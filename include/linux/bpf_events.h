@@ -15,6 +15,7 @@
 
 struct bpf_attachment;
 struct bpf_event_array;
+struct bpf_verifier_log;
 struct file;
 struct trace_event_file;
 struct trace_seq;
@@ -50,8 +51,7 @@ static inline bool bpf_is_session_type(enum bpf_attach_type type)
 }
 
 /* Called with CONFIG_BPF_EVENTS only: without it, "bpf-" begins an expression. */
-int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
-			 const char *text);
+int bpf_event_filter_set(struct file *owner, const char *text);
 int bpf_system_filter_set(struct trace_subsystem_dir *dir, struct file *owner,
 			  const char *text);
 
@@ -67,9 +67,12 @@ bool bpf_event_pause(struct perf_event *event);
 void bpf_event_resume(struct perf_event *event);
 void bpf_event_show_fdinfo(struct seq_file *m, struct perf_event *event);
 
-int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog);
-int bpf_kprobe_link_create(const union bpf_attr *attr, struct bpf_prog *prog);
-int bpf_raw_tp_link_create(struct bpf_prog *prog, const char *name, u64 cookie);
+int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog,
+			 struct bpf_verifier_log *log);
+int bpf_kprobe_link_create(const union bpf_attr *attr, struct bpf_prog *prog,
+			   struct bpf_verifier_log *log);
+int bpf_raw_tp_link_create(struct bpf_prog *prog, const char *name, u64 cookie,
+			   struct bpf_verifier_log *log);
 const char *bpf_raw_tp_probe_name(const char *name, char *buf);
 int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
 				 enum bpf_attach_type type);
@@ -192,19 +195,21 @@ static inline void bpf_event_show_fdinfo(struct seq_file *m,
 					 struct perf_event *event) { }
 
 static inline int bpf_perf_link_create(const union bpf_attr *attr,
-				       struct bpf_prog *prog)
+				       struct bpf_prog *prog,
+				       struct bpf_verifier_log *log)
 {
 	return -EINVAL;
 }
 
 static inline int bpf_kprobe_link_create(const union bpf_attr *attr,
-					 struct bpf_prog *prog)
+					 struct bpf_prog *prog,
+					 struct bpf_verifier_log *log)
 {
 	return -EINVAL;
 }
 
 static inline int bpf_raw_tp_link_create(struct bpf_prog *prog, const char *name,
-					 u64 cookie)
+					 u64 cookie, struct bpf_verifier_log *log)
 {
 	return -ENOENT;
 }

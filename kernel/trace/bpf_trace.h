@@ -15,8 +15,10 @@
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 
+struct bpf_verifier_log;
 struct seq_file;
 struct trace_event_call;
+struct tracing_refusal;
 
 /*
  * bpf_trace.c: programs on trace events
@@ -126,8 +128,8 @@ void bpf_attachment_missed(const struct bpf_attachment *att, enum bpf_miss why);
  * context alike, so these programs never run on top of each other, or on top of a
  * map operation of bpf(2): they cannot spin on a lock of a map that the code below
  * them holds. Programs on uprobes and those of other types, which do not take the
- * guard, can be below; for them, hash, LRU and LPM maps have guards of their own, and
- * with the lock of a queue, a stack or a ring nothing is called that can have a kprobe.
+ * guard, can be below: for them, maps whose locks are taken here have guards of their
+ * own, see kernel/bpf/map_lock.h.
  *
  * If it is 0 here, it stays so until it is set: what interrupts in between puts it
  * back. It is set before, and cleared after, all that can be traced: that may be
@@ -349,7 +351,7 @@ struct bpf_event_ops {
  */
 bool bpf_event_runs_progs(const struct perf_event *event);
 int bpf_event_attach_link(struct perf_event *event, int prog_fd, struct bpf_prog *prog,
-			  u64 cookie);
+			  u64 cookie, struct bpf_verifier_log *log);
 
 /*
  * bpf_trace_refuse.c: why something is not attached
@@ -381,14 +383,15 @@ struct bpf_attach_request {
 	struct bpf_prog		*prog;
 	u64			cookie;
 	bool			by_link;
+	struct bpf_verifier_log	*log;
 };
 
 int bpf_attach_refuse(const struct bpf_attach_request *req,
 		      enum bpf_attach_error error);
 
-/* tracing_refuse() for BPF_LINK_CREATE, PERF_EVENT_IOC_SET_BPF and their like. */
-#define bpf_refuse(why, pos, fmt, ...) \
-	tracing_refuse(NULL, "bpf_event", why, pos, fmt, ##__VA_ARGS__)
+__printf(4, 5)
+int bpf_refuse(struct bpf_verifier_log *log, struct tracing_refusal *why, int pos,
+	       const char *fmt, ...);
 
 const char *bpf_prog_type_name(enum bpf_prog_type type);
 
@@ -428,10 +431,12 @@ static inline unsigned long bpf_func_start(unsigned long ip)
 
 /* bpf_trace_kprobe_multi.c */
 #ifdef CONFIG_FPROBE
-int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog);
+int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog,
+				 struct bpf_verifier_log *log);
 #else
 static inline int bpf_kprobe_multi_link_create(const union bpf_attr *attr,
-					       struct bpf_prog *prog)
+					       struct bpf_prog *prog,
+					       struct bpf_verifier_log *log)
 {
 	return -EOPNOTSUPP;
 }
@@ -448,10 +453,12 @@ struct bpf_uprobe_run_ctx {
 };
 
 #ifdef CONFIG_UPROBES
-int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog);
+int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog,
+				 struct bpf_verifier_log *log);
 #else
 static inline int bpf_uprobe_multi_link_create(const union bpf_attr *attr,
-					       struct bpf_prog *prog)
+					       struct bpf_prog *prog,
+					       struct bpf_verifier_log *log)
 {
 	return -EOPNOTSUPP;
 }

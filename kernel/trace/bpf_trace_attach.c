@@ -83,8 +83,9 @@ static int event_attach_prog(const struct bpf_attach_request *req)
  * @prog_fd: the descriptor the program came by, for the error_log
  * @prog: the program; the attachment takes a reference of its own
  * @cookie: what bpf_get_attach_cookie() is to return
+ * @log: the caller's log, or NULL
  *
- * On failure nothing has changed, and tracefs' error_log tells why.
+ * On failure nothing has changed; @log and tracefs' error_log tell why.
  *
  * Context: process.
  * Return: 0, or
@@ -97,7 +98,7 @@ static int event_attach_prog(const struct bpf_attach_request *req)
  * * -ENOMEM
  */
 int bpf_event_attach_link(struct perf_event *event, int prog_fd, struct bpf_prog *prog,
-			  u64 cookie)
+			  u64 cookie, struct bpf_verifier_log *log)
 {
 	const struct bpf_attach_request req = {
 		.cmd = "LINK_CREATE",
@@ -106,6 +107,7 @@ int bpf_event_attach_link(struct perf_event *event, int prog_fd, struct bpf_prog
 		.prog_fd = prog_fd,
 		.prog = prog,
 		.cookie = cookie,
+		.log = log,
 	};
 	int err;
 

@@ -278,6 +278,7 @@ struct filter_request {
 	const char		*text;	/* as written, without white space around it */
 	int			pos;	/* in @text, of the number */
 	unsigned int		nr;	/* events that take the program */
+	bool			had_hits; /* one of them may have, which did not ask it */
 	struct trace_event_file	*file;	/* that is at fault, NULL for the system */
 	char			note[192]; /* about what is wrong, or "" */
 };
@@ -591,7 +592,6 @@ static int filters_link(struct filter_request *req, struct bpf_event_filter **sp
 {
 	struct bpf_event_filter *filter;
 	struct trace_event_file *file;
-	bool had_hits = false;
 	int err;
 
 	/* The ring buffer of the top instance is small until an event is enabled. */
@@ -605,7 +605,7 @@ static int filters_link(struct filter_request *req, struct bpf_event_filter **sp
 		filter = *spare;
 		*spare = filter->next;
 		/* For triggers, there are hits of an event that is off softly. */
-		had_hits |= file->flags & EVENT_FILE_FL_ENABLED;
+		req->had_hits |= file->flags & EVENT_FILE_FL_ENABLED;
 		filter_link(file, filter);
 		err = trace_event_enable_disable(file, 1, 0);
 		if (err) {
@@ -622,11 +622,8 @@ static int filters_link(struct filter_request *req, struct bpf_event_filter **sp
 		filter = *spare;
 		*spare = filter->next;
 		filter_link(file, filter);
-		had_hits = true;
+		req->had_hits = true;
 	}
-	/* Hits that began without the filter go on to record. */
-	if (had_hits)
-		bpf_wait_for_runs();
 	return 0;
 }
 
@@ -692,6 +689,13 @@ static int filter_get_prog(struct filter_request *req)
 			      pos);
 }
 
+/* Hits that began without the filter go on to record. Without event_mutex. */
+static void filters_wait(const struct filter_request *req)
+{
+	if (req->had_hits)
+		bpf_wait_for_runs();
+}
+
 static int filter_set(struct filter_request *req)
 {
 	int err = filter_get_prog(req);
@@ -705,16 +709,16 @@ static int filter_set(struct filter_request *req)
 
 /**
  * bpf_event_filter_set() - a program was written to an event's filter file
- * @file: the event in its instance
  * @owner: the open filter file
  * @text: what was written; begins with "bpf-"
  *
  * On failure nothing has changed, and the instance's error_log tells why, unless it is
  * for want of memory.
  *
- * Context: process, with event_mutex held.
+ * Context: process; takes event_mutex, may sleep for an RCU grace period.
  * Return: 0, or
  *
+ * * -ENODEV: the event is gone
  * * -EINVAL: not a program, not one for this event, or no event for programs
  * * -EBADF, -ENOENT: no such descriptor, no such id
  * * -EPERM: no CAP_PERFMON, or for an id no CAP_SYS_ADMIN
@@ -722,20 +726,26 @@ static int filter_set(struct filter_request *req)
  * * -EEXIST, -EBUSY: there is a program, there is a filter string
  * * -ENOMEM, and why the event could not be enabled
  */
-int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
-			 const char *text)
+int bpf_event_filter_set(struct file *owner, const char *text)
 {
-	struct filter_request req = {
-		.range = { .tr = file->tr, .file = file, .owner = owner },
-		.text = text,
-		.file = file,
-	};
+	struct filter_request req = { .text = text };
+	struct trace_event_file *file;
+	int err;
 
-	lockdep_assert_held(&event_mutex);
-
-	if (!filter_takes_progs(file->event_call))
-		return filter_refused(&req, FILTER_BAD_EVENT, 0);
-	return filter_set(&req);
+	scoped_guard(mutex, &event_mutex) {
+		file = event_file_file(owner);
+		if (!file)
+			return -ENODEV;
+		req.range = (struct filter_range) {
+			.tr = file->tr, .file = file, .owner = owner
+		};
+		req.file = file;
+		if (!filter_takes_progs(file->event_call))
+			return filter_refused(&req, FILTER_BAD_EVENT, 0);
+		err = filter_set(&req);
+	}
+	filters_wait(&req);
+	return err;
 }
 
 /**
@@ -748,7 +758,7 @@ int bpf_event_filter_set(struct trace_event_file *file, struct file *owner,
  * failure, none does. What those have recorded that were enabled before one could not be,
  * stays. Events that come to the system later do not get the program.
  *
- * Context: process, takes event_mutex.
+ * Context: process; takes event_mutex, may sleep for an RCU grace period.
  * Return: 0, -ENODEV if the system has no events any more, or as
  * bpf_event_filter_set(), with one entry in the instance's error_log; -EINVAL if no
  * event takes the program.
@@ -760,10 +770,12 @@ int bpf_system_filter_set(struct trace_subsystem_dir *dir, struct file *owner,
 		.range = { .tr = dir->tr, .dir = dir, .owner = owner },
 		.text = text,
 	};
+	int err;
 
-	guard(mutex)(&event_mutex);
-
-	return dir->nr_events ? filter_set(&req) : -ENODEV;
+	scoped_guard(mutex, &event_mutex)
+		err = dir->nr_events ? filter_set(&req) : -ENODEV;
+	filters_wait(&req);
+	return err;
 }
 
 /* Return: 0, or -EBUSY if all events of @range have programs. */

@@ -120,21 +120,23 @@ kprobe_prog_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
  * bpf_kprobe_link_create() - BPF_LINK_CREATE of a BPF_PROG_TYPE_KPROBE program
  * @attr: what user space asks for; bpf_kprobe_check_attach_type() has accepted the type
  * @prog: the program, whose reference goes to the link on success
+ * @log: the caller's log, or NULL
  *
  * Context: process.
  * Return: the descriptor of the link, or an error that depends on its type.
  */
-int bpf_kprobe_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
+int bpf_kprobe_link_create(const union bpf_attr *attr, struct bpf_prog *prog,
+			   struct bpf_verifier_log *log)
 {
 	switch (attr->link_create.attach_type) {
 	case BPF_PERF_EVENT:
-		return bpf_perf_link_create(attr, prog);
+		return bpf_perf_link_create(attr, prog, log);
 	case BPF_TRACE_KPROBE_MULTI:
 	case BPF_TRACE_KPROBE_SESSION:
-		return bpf_kprobe_multi_link_create(attr, prog);
+		return bpf_kprobe_multi_link_create(attr, prog, log);
 	case BPF_TRACE_UPROBE_MULTI:
 	case BPF_TRACE_UPROBE_SESSION:
-		return bpf_uprobe_multi_link_create(attr, prog);
+		return bpf_uprobe_multi_link_create(attr, prog, log);
 	default:
 		return -EINVAL;
 	}

@@ -233,18 +233,20 @@ static struct tracing_refusal kprobe_multi_errors[] = {
 
 #define KPROBE_MULTI_CMD "LINK_CREATE kprobe_multi "
 
-static int kprobe_multi_refuse_symbol(enum kprobe_multi_error error, const char *symbol)
+static int kprobe_multi_refuse_symbol(struct bpf_verifier_log *log,
+				      enum kprobe_multi_error error, const char *symbol)
 {
-	return bpf_refuse(&kprobe_multi_errors[error], strlen(KPROBE_MULTI_CMD),
+	return bpf_refuse(log, &kprobe_multi_errors[error], strlen(KPROBE_MULTI_CMD),
 			  KPROBE_MULTI_CMD "%s", symbol);
 }
 
-static int kprobe_multi_refuse_addr(enum kprobe_multi_error error, unsigned long addr)
+static int kprobe_multi_refuse_addr(struct bpf_verifier_log *log,
+				    enum kprobe_multi_error error, unsigned long addr)
 {
 	if (!kallsyms_show_value(current_cred()))
-		return bpf_refuse(&kprobe_multi_errors[error], strlen(KPROBE_MULTI_CMD),
+		return bpf_refuse(log, &kprobe_multi_errors[error], strlen(KPROBE_MULTI_CMD),
 				  KPROBE_MULTI_CMD "(hidden)");
-	return bpf_refuse(&kprobe_multi_errors[error], strlen(KPROBE_MULTI_CMD),
+	return bpf_refuse(log, &kprobe_multi_errors[error], strlen(KPROBE_MULTI_CMD),
 			  KPROBE_MULTI_CMD "0x%lx (%ps)", addr, (void *)addr);
 }
 
@@ -283,7 +285,7 @@ static int kprobe_multi_get_symbols(struct kprobe_multi_symbol *syms, u64 usyms,
 	return 0;
 }
 
-static int kprobe_multi_refuse_missing(const char *symbol)
+static int kprobe_multi_refuse_missing(struct bpf_verifier_log *log, const char *symbol)
 {
 	char *buf = kmalloc(PAGE_SIZE, GFP_KERNEL);
 	enum kprobe_multi_error error = KPROBE_MULTI_NO_SYMBOL;
@@ -291,18 +293,19 @@ static int kprobe_multi_refuse_missing(const char *symbol)
 	int err;
 
 	if (!buf)
-		return kprobe_multi_refuse_symbol(error, symbol);
+		return kprobe_multi_refuse_symbol(log, error, symbol);
 	seq_buf_init(&text, buf, PAGE_SIZE);
 	seq_buf_puts(&text, symbol);
 	if (tracing_show_variants(&text, NULL, symbol))
 		error = KPROBE_MULTI_CHANGED;
-	err = kprobe_multi_refuse_symbol(error, seq_buf_str(&text));
+	err = kprobe_multi_refuse_symbol(log, error, seq_buf_str(&text));
 	kfree(buf);
 	return err;
 }
 
 /* Some of the sorted @names were not found: which, and why? */
-static int kprobe_multi_refuse_symbols(const char **names, const unsigned long *addrs, u32 nr)
+static int kprobe_multi_refuse_symbols(struct bpf_verifier_log *log, const char **names,
+				       const unsigned long *addrs, u32 nr)
 {
 	u32 i;
 
@@ -312,13 +315,14 @@ static int kprobe_multi_refuse_symbols(const char **names, const unsigned long *
 		return -ESRCH;
 	if ((i && !strcmp(names[i], names[i - 1])) ||
 	    (i + 1 < nr && !strcmp(names[i], names[i + 1])))
-		return kprobe_multi_refuse_symbol(KPROBE_MULTI_TWICE, names[i]);
+		return kprobe_multi_refuse_symbol(log, KPROBE_MULTI_TWICE, names[i]);
 	if (!kallsyms_lookup_name(names[i]))
-		return kprobe_multi_refuse_missing(names[i]);
-	return kprobe_multi_refuse_symbol(KPROBE_MULTI_NOT_TRACED, names[i]);
+		return kprobe_multi_refuse_missing(log, names[i]);
+	return kprobe_multi_refuse_symbol(log, KPROBE_MULTI_NOT_TRACED, names[i]);
 }
 
-static int kprobe_multi_from_symbols(struct bpf_kprobe_multi_link *link, u64 usyms)
+static int kprobe_multi_from_symbols(struct bpf_kprobe_multi_link *link, u64 usyms,
+				     struct bpf_verifier_log *log)
 {
 	u32 i, nr = link->nr_sites;
 	unsigned long *addrs;
@@ -340,7 +344,7 @@ static int kprobe_multi_from_symbols(struct bpf_kprobe_multi_link *link, u64 usy
 	for (i = 0; i < nr; i++)
 		names[i] = syms[i].name;
 	if (ftrace_lookup_symbols(names, nr, addrs)) {
-		err = kprobe_multi_refuse_symbols(names, addrs, nr);
+		err = kprobe_multi_refuse_symbols(log, names, addrs, nr);
 		goto out;
 	}
 	for (i = 0; i < nr; i++) {
@@ -356,7 +360,8 @@ out:
 	return err;
 }
 
-static int kprobe_multi_from_addrs(struct bpf_kprobe_multi_link *link, u64 uaddrs)
+static int kprobe_multi_from_addrs(struct bpf_kprobe_multi_link *link, u64 uaddrs,
+				   struct bpf_verifier_log *log)
 {
 	const unsigned long __user *uptr = u64_to_user_ptr(uaddrs);
 	unsigned long addr, ip;
@@ -367,7 +372,7 @@ static int kprobe_multi_from_addrs(struct bpf_kprobe_multi_link *link, u64 uaddr
 			return -EFAULT;
 		ip = ftrace_location(addr);
 		if (!ip)
-			return kprobe_multi_refuse_addr(KPROBE_MULTI_BAD_ADDR, addr);
+			return kprobe_multi_refuse_addr(log, KPROBE_MULTI_BAD_ADDR, addr);
 		link->sites[i].addr = bpf_func_start(ip);
 	}
 	return 0;
@@ -386,20 +391,22 @@ static int kprobe_multi_get_cookies(struct bpf_kprobe_multi_link *link, u64 ucoo
 	return 0;
 }
 
-static int kprobe_multi_check_override(const struct bpf_kprobe_multi_link *link)
+static int kprobe_multi_check_override(const struct bpf_kprobe_multi_link *link,
+				       struct bpf_verifier_log *log)
 {
 	u32 i;
 
 	for (i = 0; i < link->nr_sites; i++) {
 		if (!within_error_injection_list(link->sites[i].addr))
-			return kprobe_multi_refuse_addr(KPROBE_MULTI_NOT_INJECTABLE,
+			return kprobe_multi_refuse_addr(log, KPROBE_MULTI_NOT_INJECTABLE,
 							link->sites[i].addr);
 	}
 	return 0;
 }
 
 /* Sites are sorted, so those of a module follow each other. */
-static int kprobe_multi_hold_modules(struct bpf_kprobe_multi_link *link)
+static int kprobe_multi_hold_modules(struct bpf_kprobe_multi_link *link,
+				     struct bpf_verifier_log *log)
 {
 	struct module *mod, **mods;
 	unsigned long addr;
@@ -414,7 +421,7 @@ static int kprobe_multi_hold_modules(struct bpf_kprobe_multi_link *link)
 			gone = mod && !held && !try_module_get(mod);
 		}
 		if (gone)
-			return kprobe_multi_refuse_addr(KPROBE_MULTI_MODULE_GOES, addr);
+			return kprobe_multi_refuse_addr(log, KPROBE_MULTI_MODULE_GOES, addr);
 		if (!mod || held)
 			continue;
 
@@ -581,7 +588,7 @@ kprobe_multi_link_new(struct bpf_prog *prog, u32 nr_sites)
 }
 
 static int kprobe_multi_get_sites(struct bpf_kprobe_multi_link *link, const union bpf_attr *attr,
-				  const struct bpf_prog *prog)
+				  const struct bpf_prog *prog, struct bpf_verifier_log *log)
 {
 	int err = 0;
 
@@ -591,16 +598,16 @@ static int kprobe_multi_get_sites(struct bpf_kprobe_multi_link *link, const unio
 		return err;
 
 	if (attr->link_create.kprobe_multi.syms)
-		err = kprobe_multi_from_symbols(link, attr->link_create.kprobe_multi.syms);
+		err = kprobe_multi_from_symbols(link, attr->link_create.kprobe_multi.syms, log);
 	else
-		err = kprobe_multi_from_addrs(link, attr->link_create.kprobe_multi.addrs);
+		err = kprobe_multi_from_addrs(link, attr->link_create.kprobe_multi.addrs, log);
 	if (err)
 		return err;
 
 	sort(link->sites, link->nr_sites, sizeof(*link->sites), kprobe_multi_site_cmp, NULL);
-	err = kprobe_multi_hold_modules(link);
+	err = kprobe_multi_hold_modules(link, log);
 	if (!err && prog->kprobe_override)
-		err = kprobe_multi_check_override(link);
+		err = kprobe_multi_check_override(link, log);
 	return err;
 }
 
@@ -644,8 +651,9 @@ static int kprobe_multi_register(struct bpf_kprobe_multi_link *link)
  * bpf_kprobe_multi_link_create() - BPF_LINK_CREATE to many kernel functions
  * @attr: what user space asks for
  * @prog: the program, loaded for the attach type of @attr
+ * @log: the caller's log, or NULL
  *
- * What is wrong with a function in the list is in tracefs' error_log. Where links
+ * What is wrong with a function in the list is in @log and in tracefs' error_log. Where links
  * that are gone still take much memory, this waits until they are free.
  *
  * Context: process.
@@ -660,7 +668,8 @@ static int kprobe_multi_register(struct bpf_kprobe_multi_link *link)
  * * -EOPNOTSUPP: a kernel of 32 bits
  * * -EFAULT, -ENOMEM, and -ERESTARTSYS to a task that is killed meanwhile
  */
-int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
+int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog,
+				 struct bpf_verifier_log *log)
 {
 	u32 flags = attr->link_create.kprobe_multi.flags;
 	u32 nr = attr->link_create.kprobe_multi.cnt;
@@ -674,7 +683,7 @@ int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	    flags & ~BPF_F_KPROBE_MULTI_RETURN)
 		return -EINVAL;
 	if (flags && prog->expected_attach_type == BPF_TRACE_KPROBE_SESSION)
-		return bpf_refuse(&kprobe_multi_errors[KPROBE_MULTI_SESSION_RETURN],
+		return bpf_refuse(log, &kprobe_multi_errors[KPROBE_MULTI_SESSION_RETURN],
 				  strlen(KPROBE_MULTI_CMD),
 				  KPROBE_MULTI_CMD "flags 0x%x", flags);
 	if (!attr->link_create.kprobe_multi.syms == !attr->link_create.kprobe_multi.addrs)
@@ -694,7 +703,8 @@ int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	link->flags = flags;
 	bpf_link_init(&link->link, BPF_LINK_TYPE_KPROBE_MULTI, &kprobe_multi_link_ops, prog);
 
-	err = kprobe_multi_get_sites(link, attr, prog) ?: bpf_link_prime(&link->link, &primer);
+	err = kprobe_multi_get_sites(link, attr, prog, log) ?:
+	      bpf_link_prime(&link->link, &primer);
 	if (err) {
 		kprobe_multi_dealloc(&link->link);
 		return err;

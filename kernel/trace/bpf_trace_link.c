@@ -147,12 +147,14 @@ static const struct bpf_link_ops perf_link_ops = {
  * bpf_perf_link_create() - BPF_LINK_CREATE to a perf event
  * @attr: what user space asks for
  * @prog: the program, whose reference goes to the link on success
+ * @log: the caller's log, or NULL
  *
  * Context: process.
  * Return: the descriptor of the link, -EINVAL for flags, -EBADF if it is not a
  * perf event, -ENOMEM, or what bpf_event_attach_link() returns.
  */
-int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
+int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog,
+			 struct bpf_verifier_log *log)
 {
 	struct bpf_link_primer primer;
 	struct bpf_perf_link *link;
@@ -181,7 +183,7 @@ int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
 	}
 
 	err = bpf_event_attach_link(perf_event_of_file(file), attr->link_create.prog_fd,
-				    prog, link->cookie);
+				    prog, link->cookie, log);
 	if (err) {
 		bpf_link_cleanup(&primer);
 		goto put_file;

@@ -186,30 +186,33 @@ static struct tracing_refusal raw_tp_errors[] = {
 		"The program reaches past what the tracepoint lets it write" },
 };
 
-static int raw_tp_refuse(enum raw_tp_error error, const char *name)
+static int raw_tp_refuse(struct bpf_verifier_log *log, enum raw_tp_error error,
+			 const char *name)
 {
 	static const char cmd[] = "RAW_TRACEPOINT_OPEN";
 
-	return bpf_refuse(&raw_tp_errors[error], sizeof(cmd), "%s %s", cmd, name);
+	return bpf_refuse(log, &raw_tp_errors[error], sizeof(cmd), "%s %s", cmd, name);
 }
 
 /* Do the program and the tracepoint fit together? */
-static int raw_tp_check_prog(const struct bpf_prog *prog, const struct bpf_raw_tp *tp)
+static int raw_tp_check_prog(const struct bpf_prog *prog, const struct bpf_raw_tp *tp,
+			     struct bpf_verifier_log *log)
 {
 	if (prog->aux->max_ctx_offset > tp->nr_args * sizeof(u64))
-		return raw_tp_refuse(RAW_TP_TOO_MANY_ARGS, tp->tp->name);
+		return raw_tp_refuse(log, RAW_TP_TOO_MANY_ARGS, tp->tp->name);
 	if (prog->aux->max_tp_access > tp->writable_size)
-		return raw_tp_refuse(RAW_TP_PAST_WRITABLE, tp->tp->name);
+		return raw_tp_refuse(log, RAW_TP_PAST_WRITABLE, tp->tp->name);
 	return 0;
 }
 
-static int raw_tp_attach(struct bpf_prog *prog, struct bpf_raw_tp *tp, u64 cookie)
+static int raw_tp_attach(struct bpf_prog *prog, struct bpf_raw_tp *tp, u64 cookie,
+			 struct bpf_verifier_log *log)
 {
 	struct bpf_link_primer primer;
 	struct raw_tp_link *tp_link;
 	int err;
 
-	err = raw_tp_check_prog(prog, tp);
+	err = raw_tp_check_prog(prog, tp, log);
 	if (err)
 		return err;
 
@@ -241,8 +244,9 @@ free:
  * @prog: the program, whose reference goes to the link on success
  * @name: the tracepoint's name
  * @cookie: what bpf_get_attach_cookie() is to return
+ * @log: the caller's log, or NULL
  *
- * On failure nothing has changed, and tracefs' error_log tells why.
+ * On failure nothing has changed; @log and tracefs' error_log tell why.
  *
  * Context: process.
  * Return: the descriptor of the link, or
@@ -252,16 +256,17 @@ free:
  *   what the tracepoint does not let it write
  * * -ENOMEM, or what a new descriptor can fail with
  */
-int bpf_raw_tp_link_create(struct bpf_prog *prog, const char *name, u64 cookie)
+int bpf_raw_tp_link_create(struct bpf_prog *prog, const char *name, u64 cookie,
+			   struct bpf_verifier_log *log)
 {
 	struct bpf_raw_tp *tp;
 	int ret;
 
 	tp = raw_tp_get(name);
 	if (!tp)
-		return raw_tp_refuse(RAW_TP_NO_TRACEPOINT, name);
+		return raw_tp_refuse(log, RAW_TP_NO_TRACEPOINT, name);
 
-	ret = raw_tp_attach(prog, tp, cookie);
+	ret = raw_tp_attach(prog, tp, cookie, log);
 	if (ret < 0)
 		raw_tp_put(tp);
 	return ret;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Why an attach is refused: an errno for the caller, and for people a line in
- * tracefs' error_log that points at what is wrong.
+ * Why an attach is refused: an errno for the caller, and for people a text that
+ * points at what is wrong, in the caller's log and in tracefs' error_log.
  */
 #include <linux/bpf.h>
+#include <linux/bpf_verifier.h>
 #include <linux/perf_event.h>
+#include <linux/slab.h>
 #include <linux/stringify.h>
 
 #include "bpf_trace.h"
@@ -30,6 +32,40 @@ const char *bpf_prog_type_name(enum bpf_prog_type type)
 	};
 
 	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "unknown";
+}
+
+/**
+ * bpf_refuse() - say why a command of bpf(2), or PERF_EVENT_IOC_SET_BPF, fails
+ * @log: the caller's log, or NULL
+ * @why: errno and text; static, since error_log keeps the pointer
+ * @pos: the position in the command that the text is about
+ * @fmt: the command, in words
+ *
+ * The text goes to @log, and, of callers with CAP_PERFMON or CAP_SYS_ADMIN, to the error_log
+ * of tracefs' top instance.
+ *
+ * Context: process.
+ * Return: the errno of @why.
+ */
+int bpf_refuse(struct bpf_verifier_log *log, struct tracing_refusal *why, int pos,
+	       const char *fmt, ...)
+{
+	va_list ap;
+	char *cmd;
+
+	va_start(ap, fmt);
+	cmd = kvasprintf(GFP_KERNEL, fmt, ap);
+	va_end(ap);
+	if (!cmd)
+		return why->err;
+
+	/* The log cuts off each text at its own limit, so one for each line. */
+	bpf_log(log, "%s\n", why->text);
+	bpf_log(log, "  %s", cmd);
+	bpf_log(log, "\n  %*s\n", pos + 1, "^");
+	tracing_refuse(NULL, "bpf_event", why, pos, "%s", cmd);
+	kfree(cmd);
+	return why->err;
 }
 
 enum attach_word { WORD_EVENT, WORD_FD, WORD_TYPE, NR_WORDS };
@@ -99,7 +135,7 @@ int bpf_attach_refuse(const struct bpf_attach_request *req, enum bpf_attach_erro
 	pos[WORD_FD] = pos[WORD_EVENT] + strlen(system) + strlen(colon) + strlen(name) + 1;
 	pos[WORD_TYPE] = pos[WORD_FD] + snprintf(NULL, 0, "fd %d ", req->prog_fd);
 
-	return bpf_refuse(&attach_errors[error].why, pos[attach_errors[error].word],
+	return bpf_refuse(req->log, &attach_errors[error].why, pos[attach_errors[error].word],
 			  "%s %s%s%s fd %d%s%s", req->cmd, system, colon, name,
 			  req->prog_fd, *type ? " " : "", type);
 }

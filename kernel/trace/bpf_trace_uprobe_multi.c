@@ -204,13 +204,15 @@ static struct tracing_refusal uprobe_multi_errors[] = {
 
 #define UPROBE_MULTI_CMD "LINK_CREATE uprobe_multi "
 
-static int uprobe_multi_refuse_path(enum uprobe_multi_error error, const char *path)
+static int uprobe_multi_refuse_path(struct bpf_verifier_log *log,
+				    enum uprobe_multi_error error, const char *path)
 {
-	return bpf_refuse(&uprobe_multi_errors[error], strlen(UPROBE_MULTI_CMD),
+	return bpf_refuse(log, &uprobe_multi_errors[error], strlen(UPROBE_MULTI_CMD),
 			  UPROBE_MULTI_CMD "%s", path);
 }
 
-static int uprobe_multi_get_path(struct bpf_uprobe_multi_link *link, u64 upath)
+static int uprobe_multi_get_path(struct bpf_uprobe_multi_link *link, u64 upath,
+				 struct bpf_verifier_log *log)
 {
 	char *name;
 	int err;
@@ -221,14 +223,15 @@ static int uprobe_multi_get_path(struct bpf_uprobe_multi_link *link, u64 upath)
 
 	err = kern_path(name, LOOKUP_FOLLOW, &link->path);
 	if (err == -ENOENT)
-		uprobe_multi_refuse_path(UPROBE_MULTI_NO_PATH, name);
+		uprobe_multi_refuse_path(log, UPROBE_MULTI_NO_PATH, name);
 	if (!err && !d_is_reg(link->path.dentry))
-		err = uprobe_multi_refuse_path(UPROBE_MULTI_NO_FILE, name);
+		err = uprobe_multi_refuse_path(log, UPROBE_MULTI_NO_FILE, name);
 	kfree(name);
 	return err;
 }
 
-static int uprobe_multi_get_task(struct bpf_uprobe_multi_link *link, pid_t pid)
+static int uprobe_multi_get_task(struct bpf_uprobe_multi_link *link, pid_t pid,
+				 struct bpf_verifier_log *log)
 {
 	if (!pid)
 		return 0;
@@ -236,14 +239,15 @@ static int uprobe_multi_get_task(struct bpf_uprobe_multi_link *link, pid_t pid)
 	scoped_guard(rcu)
 		link->task = get_pid_task(find_vpid(pid), PIDTYPE_TGID);
 	if (!link->task)
-		return bpf_refuse(&uprobe_multi_errors[UPROBE_MULTI_NO_TASK],
+		return bpf_refuse(log, &uprobe_multi_errors[UPROBE_MULTI_NO_TASK],
 				  strlen(UPROBE_MULTI_CMD "pid "),
 				  UPROBE_MULTI_CMD "pid %d", pid);
 	return 0;
 }
 
 /* "path:offset", as uprobe_events has it */
-static int uprobe_multi_refuse_site(const struct uprobe_multi_site *site,
+static int uprobe_multi_refuse_site(struct bpf_verifier_log *log,
+				    const struct uprobe_multi_site *site,
 				    enum uprobe_multi_error error)
 {
 	const char *path = ERR_PTR(-ENOMEM);
@@ -255,7 +259,7 @@ static int uprobe_multi_refuse_site(const struct uprobe_multi_site *site,
 		path = d_path(&site->link->path, buf, PATH_MAX);
 	if (IS_ERR(path))
 		path = "?";
-	err = bpf_refuse(&uprobe_multi_errors[error],
+	err = bpf_refuse(log, &uprobe_multi_errors[error],
 			 strlen(UPROBE_MULTI_CMD) + strlen(path) + 1,
 			 UPROBE_MULTI_CMD "%s:0x%llx(0x%llx)", path, site->offset,
 			 site->ref_ctr_offset);
@@ -263,7 +267,8 @@ static int uprobe_multi_refuse_site(const struct uprobe_multi_site *site,
 	return err;
 }
 
-static int uprobe_multi_get_sites(struct bpf_uprobe_multi_link *link, const union bpf_attr *attr)
+static int uprobe_multi_get_sites(struct bpf_uprobe_multi_link *link, const union bpf_attr *attr,
+				  struct bpf_verifier_log *log)
 {
 	const u64 __user *urefs = u64_to_user_ptr(attr->link_create.uprobe_multi.ref_ctr_offsets);
 	const u64 __user *ucookies = u64_to_user_ptr(attr->link_create.uprobe_multi.cookies);
@@ -280,7 +285,7 @@ static int uprobe_multi_get_sites(struct bpf_uprobe_multi_link *link, const unio
 		    (ucookies && get_user(site->cookie, ucookies + i)))
 			return -EFAULT;
 		if (site->offset < 0)
-			return uprobe_multi_refuse_site(site, UPROBE_MULTI_BAD_OFFSET);
+			return uprobe_multi_refuse_site(log, site, UPROBE_MULTI_BAD_OFFSET);
 
 		if (is_session) {
 			site->consumer.handler = uprobe_session_entry;
@@ -315,7 +320,8 @@ static void uprobe_multi_unregister(struct bpf_uprobe_multi_link *link)
 		bpf_wait_for_runs();
 }
 
-static int uprobe_multi_register(struct bpf_uprobe_multi_link *link)
+static int uprobe_multi_register(struct bpf_uprobe_multi_link *link,
+				 struct bpf_verifier_log *log)
 {
 	struct inode *inode = d_real_inode(link->path.dentry);
 	struct uprobe_multi_site *site;
@@ -331,11 +337,11 @@ static int uprobe_multi_register(struct bpf_uprobe_multi_link *link)
 			err = PTR_ERR(uprobe);
 			uprobe_multi_unregister(link);
 			if (err == -EINVAL)
-				uprobe_multi_refuse_site(site, UPROBE_MULTI_BAD_SITE);
+				uprobe_multi_refuse_site(log, site, UPROBE_MULTI_BAD_SITE);
 			else if (err == -ENOTSUPP || err == -ENOEXEC)
-				uprobe_multi_refuse_site(site, UPROBE_MULTI_BAD_INSN);
+				uprobe_multi_refuse_site(log, site, UPROBE_MULTI_BAD_INSN);
 			else if (err == -ESTALE)
-				uprobe_multi_refuse_site(site, UPROBE_MULTI_CHANGED);
+				uprobe_multi_refuse_site(log, site, UPROBE_MULTI_CHANGED);
 			return err;
 		}
 		site->uprobe = uprobe;
@@ -441,8 +447,9 @@ static const struct bpf_link_ops uprobe_multi_link_ops = {
  * bpf_uprobe_multi_link_create() - BPF_LINK_CREATE to many places of one file
  * @attr: what user space asks for
  * @prog: the program, loaded for the attach type of @attr
+ * @log: the caller's log, or NULL
  *
- * What is wrong with a place in the list is in tracefs' error_log.
+ * What is wrong with a place in the list is in @log and in tracefs' error_log.
  *
  * Context: process.
  * Return: the descriptor of the link, or
@@ -457,7 +464,8 @@ static const struct bpf_link_ops uprobe_multi_link_ops = {
  * * -EOPNOTSUPP: a kernel of 32 bits
  * * -EFAULT, -ENOMEM, and what path lookup and uprobe_register() return
  */
-int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog)
+int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog,
+				 struct bpf_verifier_log *log)
 {
 	u32 flags = attr->link_create.uprobe_multi.flags;
 	u32 nr = attr->link_create.uprobe_multi.cnt;
@@ -472,7 +480,7 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	    flags & ~BPF_F_UPROBE_MULTI_RETURN)
 		return -EINVAL;
 	if (flags && prog->expected_attach_type == BPF_TRACE_UPROBE_SESSION)
-		return bpf_refuse(&uprobe_multi_errors[UPROBE_MULTI_SESSION_RETURN],
+		return bpf_refuse(log, &uprobe_multi_errors[UPROBE_MULTI_SESSION_RETURN],
 				  strlen(UPROBE_MULTI_CMD),
 				  UPROBE_MULTI_CMD "flags 0x%x", flags);
 	if (!attr->link_create.uprobe_multi.path ||
@@ -490,14 +498,14 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	bpf_link_init(&link->link, BPF_LINK_TYPE_UPROBE_MULTI, &uprobe_multi_link_ops, prog);
 
 	err = bpf_attachment_init(&link->att, prog) ?:
-	      uprobe_multi_get_path(link, attr->link_create.uprobe_multi.path) ?:
-	      uprobe_multi_get_task(link, pid) ?:
-	      uprobe_multi_get_sites(link, attr) ?:
+	      uprobe_multi_get_path(link, attr->link_create.uprobe_multi.path, log) ?:
+	      uprobe_multi_get_task(link, pid, log) ?:
+	      uprobe_multi_get_sites(link, attr, log) ?:
 	      bpf_link_prime(&link->link, &primer);
 	if (err)
 		goto free_link;
 
-	err = uprobe_multi_register(link);
+	err = uprobe_multi_register(link, log);
 	if (err) {
 		bpf_link_cleanup(&primer);
 		return err;

@@ -302,11 +302,17 @@ FIXTURE(charge) {
 
 FIXTURE_VARIANT(charge) {
 	bool uprobes;
+	__u32 flags;
 	unsigned int sites;
 	unsigned int size;	/* of what a link keeps of each, at least */
 };
 
 FIXTURE_VARIANT_ADD(charge, kprobe_multi) { .sites = 200000, .size = 16 };
+/* Calls that can be under way: two of each function on each CPU */
+FIXTURE_VARIANT_ADD(charge, kprobe_multi_return) {
+	.flags = BPF_F_KPROBE_MULTI_RETURN, .sites = 50000, .size = 96,
+};
+
 FIXTURE_VARIANT_ADD(charge, uprobe_multi) { .uprobes = true, .sites = 8192, .size = 96 };
 
 FIXTURE_SETUP(charge)
@@ -337,7 +343,7 @@ FIXTURE_SETUP(charge)
 		attr->link_create.uprobe_multi.offsets = (unsigned long)where;
 		where[0] = user.offsets[0];
 	} else {
-		multi_init(&kernel, BPF_TRACE_KPROBE_MULTI, 0, true);
+		multi_init(&kernel, BPF_TRACE_KPROBE_MULTI, variant->flags, true);
 		multi_attr(&kernel, prog, attr);
 		attr->link_create.kprobe_multi.cookies = 0;
 		attr->link_create.kprobe_multi.cnt = variant->sites;

@@ -5,6 +5,7 @@
  * sure that the program does not run on top of itself.  For kernels with lockdep.
  */
 #include "common.h"
+#include "map_op.h"
 #include "ways.h"
 
 FIXTURE(lock) {
@@ -60,6 +61,32 @@ TEST_F(lock, each_way_to_attach)
 		runs = area_get(&self->area, i);
 		hit_rename();
 		EXPECT_EQ(runs, area_get(&self->area, i)) TH_LOG("%s", ways[i].name);
+	}
+}
+
+/* Each unlocks a map, where the other is hit, with the lock still held */
+TEST_F(lock, two_programs_with_one_map)
+{
+	const enum bpf_map_type types[] = {
+		BPF_MAP_TYPE_QUEUE, BPF_MAP_TYPE_RINGBUF, BPF_MAP_TYPE_STACK_TRACE,
+	};
+	int i, j, map, links[2];
+	union bpf_attr attr;
+
+	raw_tp_attr(&attr);
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		map = op_map(types[i]);
+		ASSERT_LE(0, map);
+		for (j = 0; j < ARRAY_SIZE(links); j++) {
+			links[j] = raw_tp_open(op_prog(&attr, &self->area, NULL, types[i], map),
+					       variant->place.event, 0);
+			ASSERT_LE(0, links[j]);
+		}
+		area_set(&self->area, OPS, 0);
+		hit_rename();
+		EXPECT_LT(0, area_get(&self->area, OPS)) TH_LOG("map type %d", types[i]);
+		for (j = 0; j < ARRAY_SIZE(links); j++)
+			close(links[j]);
 	}
 }
 

@@ -5,10 +5,11 @@
  * operation is that of a program on a tracepoint, which does not keep kprobes out.
  */
 #include "common.h"
+#include "map_op.h"
 #include "raw_tp.h"
 
-/* Slots of a program: its runs, and what helpers returned */
-enum { OPS, UPDATE, DELETE };
+/* Slots of a program: after its runs, what helpers returned */
+enum { UPDATE = OPS + 1, DELETE };
 
 #define ENTRIES 64
 
@@ -127,6 +128,76 @@ TEST_F(lock, is_not_waited_for)
 	EXPECT_LT(0, area_get(upper, OPS));
 	EXPECT_EQ(-EBUSY, (long)area_get(upper, UPDATE));
 	EXPECT_EQ(-EBUSY, (long)area_get(upper, DELETE));
+}
+
+/*
+ * What takes and gives back a lock has probes, too.  The functions are one or the other
+ * by the options of the kernel, which can also have inlined the one in question.
+ */
+static const char * const unlocks[] = { "_raw_spin_unlock_irqrestore", "_raw_spin_unlock" };
+
+FIXTURE(unlock) {
+	struct area upper;
+	struct area lower;
+	int map;
+};
+
+FIXTURE_VARIANT(unlock) {
+	enum bpf_map_type type;
+	bool refuses;	/* there is no other lock to take */
+};
+
+FIXTURE_VARIANT_ADD(unlock, queue) { .type = BPF_MAP_TYPE_QUEUE, .refuses = true };
+FIXTURE_VARIANT_ADD(unlock, stack) { .type = BPF_MAP_TYPE_STACK, .refuses = true };
+FIXTURE_VARIANT_ADD(unlock, ring) { .type = BPF_MAP_TYPE_RINGBUF, .refuses = true };
+FIXTURE_VARIANT_ADD(unlock, stack_trace) { .type = BPF_MAP_TYPE_STACK_TRACE };
+
+FIXTURE_SETUP(unlock)
+{
+	const char *missing = prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, area_create(&self->upper));
+	ASSERT_EQ(0, area_create(&self->lower));
+	self->map = op_map(variant->type);
+	ASSERT_LE(0, self->map);
+}
+
+FIXTURE_TEARDOWN_PARENT(unlock)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F(unlock, is_not_waited_for)
+{
+	struct area *upper = &self->upper, *lower = &self->lower;
+	struct probe probes[ARRAY_SIZE(unlocks)];
+	union bpf_attr attr;
+	char event[16];
+	int i, prog;
+
+	load_attr(&attr, BPF_PROG_TYPE_KPROBE, 0, 0);
+	prog = op_prog(&attr, upper, lower, variant->type, self->map);
+	ASSERT_LE(0, prog);
+	for (i = 0; i < ARRAY_SIZE(unlocks); i++) {
+		if (!ksym(unlocks[i]))
+			continue;
+		snprintf(event, sizeof(event), "event%d", i);
+		ASSERT_EQ(0, probe_create_at(&probes[i], event, unlocks[i], 0, 0));
+		ASSERT_LE(0, attach(&probes[i], prog));
+	}
+	raw_tp_attr(&attr);
+	prog = op_prog(&attr, lower, NULL, variant->type, self->map);
+	ASSERT_LE(0, raw_tp_open(prog, "task_rename", 0));
+
+	for (i = 0; i < ENTRIES; i++)
+		hit_rename();
+	EXPECT_EQ(i, area_get(lower, OPS));
+	EXPECT_EQ(0, area_get(lower, REFUSED));
+	if (ksym("_raw_spin_unlock") && variant->refuses)
+		EXPECT_LE(i, area_get(upper, REFUSED));
 }
 
 TEST_HARNESS_MAIN

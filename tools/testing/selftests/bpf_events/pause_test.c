@@ -243,6 +243,76 @@ TEST_F(pause, disable_during_exec)
 	}
 }
 
+/*
+ * The same with fork(), in a task that has inherited the event itself: what it passes on
+ * goes off with the others
+ */
+
+#define FORKS 200
+
+/* Forks each time that it can read from @start; says so, and that the child has hit */
+static void fork_to_hit(int start, int go, int done)
+{
+	char c;
+
+	pin(1);
+	while (read(start, &c, 1) == 1) {
+		if (!fork()) {
+			if (read(go, &c, 1) == 1)
+				hits(3);
+			_exit(0);
+		}
+		if (write(done, "f", 1) != 1 || wait(NULL) < 0 || write(done, "h", 1) != 1)
+			break;
+	}
+	_exit(1);
+}
+
+TEST_F(pause, disable_during_fork)
+{
+	__u64 ran = 0, counted = 0, start, fork_ns = 0;
+	int fd, i, starts[2], go[2], done[2];
+	pid_t forker;
+	char c;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "CONFIG_SMP, and two CPUs");
+	ASSERT_EQ(0, pipe(starts));
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, pipe(done));
+	self->attr.disabled = 1;
+	self->attr.inherit = 1;
+	fd = perf_open(&self->attr, 0, -1);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, perf_set_bpf(fd, self->prog));
+	forker = fork();
+	ASSERT_LE(0, forker);
+	if (!forker)
+		fork_to_hit(starts[0], go[0], done[1]);
+
+	for (i = 0; i < FORKS; i++) {
+		ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+		start = now_ns();
+		ASSERT_EQ(1, write(starts[1], "", 1));
+		if (!i) {
+			ASSERT_EQ(1, read(done[0], &c, 1));
+			fork_ns = now_ns() - start;
+		}
+		while (now_ns() < start + fork_ns * i / FORKS)
+			;
+		ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+		ASSERT_EQ(1, write(go[1], "", 1));
+		do {
+			ASSERT_EQ(1, read(done[0], &c, 1));
+		} while (c != 'h');
+		EXPECT_EQ(event_count(fd) - counted, area_get(&self->area, 0) - ran)
+			TH_LOG("fork %d", i);
+		counted = event_count(fd);
+		ran = area_get(&self->area, 0);
+	}
+	EXPECT_EQ(-SIGKILL, kill_in_time(forker));
+}
+
 /* Groups */
 
 /* The leader of a group on CPU 0, whose function nobody hits; of the same PMU */

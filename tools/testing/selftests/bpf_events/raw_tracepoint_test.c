@@ -309,8 +309,8 @@ TEST_F(raw_tp, perf_event_output)
 	EXPECT_EQ(1, *(__u64 *)raw);
 }
 
-/* A program that hits its own tracepoint does not run again, which is counted */
-TEST_F(raw_tp, own_tracepoint)
+/* Prints; slot 1 is what that returned last */
+static int print_prog(union bpf_attr *attr, struct area *area)
 {
 	const struct bpf_insn body[] = {
 		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 'x'),
@@ -318,15 +318,22 @@ TEST_F(raw_tp, own_tracepoint)
 		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
 		BPF_MOV64_IMM(BPF_REG_2, 2),
 		BPF_EMIT_CALL(BPF_FUNC_trace_printk),
+		BPF_STX_MEM(BPF_DW, BPF_REG_7, BPF_REG_0, 8),
 	};
-	int prog = body_load(&self->attr, &self->area, body, ARRAY_SIZE(body)), link, runs;
+
+	return body_load(attr, area, body, ARRAY_SIZE(body));
+}
+
+/* A program that hits its own tracepoint does not run again, which is counted */
+TEST_F(raw_tp, own_tracepoint)
+{
+	int prog = print_prog(&self->attr, &self->area), link, runs;
 
 	ASSERT_LE(0, prog);
 	link = raw_tp_open(prog, "bpf_trace_printk", 0);
 	ASSERT_LE(0, link);
 	/* Another that starts it */
-	ASSERT_LE(0, open_drop(RENAME, body_load(&self->attr, &self->area, body,
-						 ARRAY_SIZE(body))));
+	ASSERT_LE(0, open_drop(RENAME, print_prog(&self->attr, &self->area)));
 	for (runs = 1; runs < 4; runs++) {
 		hit_rename();
 		EXPECT_EQ(2 * runs, area_get(&self->area, 0));
@@ -334,6 +341,27 @@ TEST_F(raw_tp, own_tracepoint)
 		EXPECT_EQ(runs, fdinfo_number(link, "bpf_prog_hits"));
 		EXPECT_EQ(runs, fdinfo_number(link, "bpf_prog_missed"));
 	}
+}
+
+#define DEPTH 6
+
+/* Each where the one before it prints: there are three buffers for lines on a CPU */
+TEST_F(raw_tp, print_inside_print)
+{
+	struct area areas[DEPTH];
+	int i, refused = 0;
+
+	ASSERT_EQ(0, pin(0));
+	for (i = 0; i < DEPTH; i++) {
+		ASSERT_EQ(0, area_create(&areas[i]));
+		ASSERT_LE(0, raw_tp_open(print_prog(&self->attr, &areas[i]),
+					 i ? "bpf_trace_printk" : RENAME, 0));
+	}
+	hit_rename();
+	for (i = 0; i < DEPTH; i++)
+		refused += (long)area_get(&areas[i], 1) == -EBUSY;
+	EXPECT_LT(0, refused);
+	EXPECT_EQ(1, area_get(&areas[0], 0));
 }
 
 /* The tracepoints of a module */

@@ -279,8 +279,8 @@ static void *hit_elsewhere(void *arg)
 
 struct closer {
 	int fd;
-	pid_t tid;		/* once it is about to close */
-	bool ended;		/* the run, when close() returned */
+	pid_t tid;		/* once it is about to close, or to attach */
+	bool ended;		/* the run, when that returned */
 	const struct area *area;
 };
 
@@ -419,6 +419,42 @@ TEST_F(filter, close_waits_for_what_0_has_removed)
 	pthread_join(thread, NULL);
 	EXPECT_TRUE(closer.ended);
 	pthread_join(clearer, NULL);
+	pthread_join(hitter, NULL);
+}
+
+static void *attach_here(void *arg)
+{
+	struct closer *closer = arg;
+
+	wait_between(area_get(closer->area, BEGUN), sched_yield());
+	__atomic_store_n(&closer->tid, syscall(__NR_gettid), __ATOMIC_SEQ_CST);
+	closer->fd = filter_attach(INSTANCE, tracepoint_kind.event, closer->fd);
+	closer->ended = area_get(closer->area, ENDED);
+	return NULL;
+}
+
+/* A program that comes waits for hits that have not asked it, and holds no lock then */
+TEST_F(filter, what_comes_holds_up_nobody)
+{
+	const struct kind *kind = &tracepoint_kind;
+	struct closer closer = { .area = &self->area };
+	pthread_t hitter, thread;
+
+	ASSERT_EQ(0, event_enable(INSTANCE, kind->event, true));
+	ASSERT_LE(0, filter_attach(INSTANCE2, kind->event,
+				   first_slow_prog(&self->area, kind->type, 0, 0, 5000)));
+	closer.fd = filter_prog(&self->area, ASKED, kind->type);
+	ASSERT_LE(0, closer.fd);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, attach_here, &closer));
+	ASSERT_EQ(0, pthread_create(&hitter, NULL, hit_elsewhere, (void *)kind));
+	EXPECT_TRUE(wait_until(closer_waits(&closer)));
+	EXPECT_STREQ("none", event_text(TRACEFS, "task/task_newtask", "filter"));
+	EXPECT_EQ(0, area_get(&self->area, ENDED));
+
+	area_set(&self->area, MAY_END, 1);
+	pthread_join(thread, NULL);
+	EXPECT_TRUE(closer.ended);
+	EXPECT_LE(0, closer.fd);
 	pthread_join(hitter, NULL);
 }
 
