@@ -5,7 +5,8 @@ override CMD := $(value CMD)
 export CMD
 
 help:
-	@echo 'make run [SAMPLE=$(SAMPLE)]  from nothing to a booted kernel with a sample: dropmon, lostcat, tracex1, tracex2, tracex3, tracex4'
+	@echo 'make run [SAMPLE=$(SAMPLE)]  from nothing to a booted kernel with a sample: dropmon, fsynclat, lostcat, openslow, tcpretrans,'
+	@echo '                           tracex1, tracex2, tracex3, tracex4'
 	@echo 'make test                  all tests; the last line is "N passed, N failed"'
 	@echo 'make test TESTS="link_test race_test"  only these programs of the selftests [KERNEL=debug]; [TIMES=10] each so often'
 	@echo 'make shell [CMD=...]       a prompt in the booted kernel (or one command), with bcc, bpftrace, bpftool, strace'

@@ -9,8 +9,10 @@
  *	Makes a BPF program the filter of the trace event skb:kfree_skb. The
  *	program is written in BPF assembly, is loaded without an object file, and
  *	turns down every event; it only counts, by the address that the event has
- *	as its location. Until it is stopped by SIGINT or SIGTERM, dropmon prints
- *	every second what was counted since it was started.
+ *	as its location. That is in an instance of the trace, so that all others
+ *	get the events. Until it is stopped by SIGINT or SIGTERM, dropmon prints
+ *	every second what was counted since it was started. The functions have
+ *	the names of that time, so start it after the modules.
  *
  * REQUIREMENTS
  *	CAP_BPF and CAP_PERFMON, and root's tracefs at /sys/kernel/tracing;
@@ -21,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <linux/bpf.h>
 #include <bpf/bpf.h>
@@ -28,8 +31,16 @@
 #include "bpf_insn.h"
 #include "event_sample.h"
 
-#define FILTER	"/sys/kernel/tracing/events/skb/kfree_skb/filter"
-#define MAX	1024	/* locations */
+#define INSTANCE	"/sys/kernel/tracing/instances/dropmon"
+#define FILTER		INSTANCE "/events/skb/kfree_skb/filter"
+#define MAX		1024	/* locations */
+
+/* The functions of the kernel that /proc/kallsyms names, by address */
+static struct symbol {
+	__u64	addr;
+	char	name[64];
+} *symbols;
+static size_t nr_symbols;
 
 static double interval = 1;
 
@@ -100,31 +111,72 @@ static int load_program(int map)
 
 static int attach(int prog)
 {
-	int filter = open(FILTER, O_WRONLY);
+	bool made = !mkdir(INSTANCE, 0755);
+	int filter, err;
 
-	if (filter < 0 || dprintf(filter, "bpf-%d", prog) < 0)
-		sample_fail(SAMPLE_ATTACH, FILTER, errno);
-	return filter;	/* the program is the filter until this is closed */
+	if (!made && errno != EEXIST)
+		sample_fail(SAMPLE_ATTACH, INSTANCE, errno);
+	filter = open(FILTER, O_WRONLY);
+	if (filter >= 0 && dprintf(filter, "bpf-%d", prog) >= 0)
+		return filter;	/* the program is the filter until this is closed */
+	err = errno;
+	close(filter);
+	if (made)
+		rmdir(INSTANCE);
+	sample_fail(SAMPLE_ATTACH, FILTER, err);
+}
+
+static void detach(int filter)
+{
+	close(filter);
+	rmdir(INSTANCE);
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+static void read_symbols(void)
+{
+	FILE *f = fopen("/proc/kallsyms", "r");
+	struct symbol symbol;
+	char line[512], type;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx %c %63s", &symbol.addr, &type, symbol.name) < 3 ||
+		    !symbol.addr || !strchr("tTwW", type))
+			continue;
+		if (!(nr_symbols & (nr_symbols - 1)))	/* is full */
+			symbols = realloc(symbols, (2 * nr_symbols ?: 1) * sizeof(*symbols));
+		if (!symbols)
+			sample_fail(SAMPLE_RUN, "/proc/kallsyms", ENOMEM);
+		symbols[nr_symbols++] = symbol;
+	}
+	if (f)
+		fclose(f);
+	qsort(symbols, nr_symbols, sizeof(*symbols), by_addr);
 }
 
 /* The function that an address is in, as NAME+0xOFFSET, or the plain address. */
 static const char *name_of(__u64 addr)
 {
-	static char name[160];
-	char line[512], type, symbol[128];
-	FILE *f = fopen("/proc/kallsyms", "r");
-	__u64 start, best = 0;
+	size_t from = 0, to = nr_symbols, middle;
+	static char name[96];
 
-	snprintf(name, sizeof(name), "0x%llx", addr);
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%llx %c %127s", &start, &type, symbol) < 3 ||
-		    start > addr || start <= best || !strchr("tTwW", type))
-			continue;
-		best = start;
-		snprintf(name, sizeof(name), "%s+0x%llx", symbol, addr - start);
+	while (from < to) {	/* those before are at or below it, those behind above */
+		middle = from + (to - from) / 2;
+		if (symbols[middle].addr <= addr)
+			from = middle + 1;
+		else
+			to = middle;
 	}
-	if (f)
-		fclose(f);
+	snprintf(name, sizeof(name), "0x%llx", addr);
+	if (from)
+		snprintf(name, sizeof(name), "%s+0x%llx", symbols[from - 1].name,
+			 addr - symbols[from - 1].addr);
 	return name;
 }
 
@@ -153,12 +205,13 @@ int main(int argc, char **argv)
 	map = bpf_map_create(BPF_MAP_TYPE_HASH, "drops", sizeof(__u64), sizeof(__u64), MAX, NULL);
 	if (map < 0)
 		sample_fail(SAMPLE_LOAD, "creating the map", errno);
+	read_symbols();
 	filter = attach(load_program(map));
 	sample_start("counting");
 
 	while (sample_wait(interval))
 		report(map);
-	close(filter);
+	detach(filter);
 	report(map);
 	return 0;
 }

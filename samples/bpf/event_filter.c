@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <bpf/libbpf.h>
 
@@ -21,6 +22,8 @@
 #define TRACEFS	"/sys/kernel/tracing/"
 #define KPROBES	"events/kprobes/"
 #define UPROBES	"events/uprobes/"
+
+static char instance[128];	/* its directory, with a / at the end, if there is one */
 
 struct filter_link {
 	struct bpf_link link;	/* its fd is the filter file */
@@ -65,10 +68,25 @@ static int undefine_kprobe(struct filter_link *filter)
 	return filter->kprobe ? change_kprobes("-:kprobes/%s", filter->kprobe) : 0;
 }
 
+/* Returns 1 if it was not there. */
+static int make_instance(void)
+{
+	if (!*instance)
+		return 0;
+	if (!mkdir(instance, 0755))
+		return 1;
+	return errno == EEXIST ? 0 : -errno;
+}
+
 static int detach_filter(struct bpf_link *link)
 {
+	int err;
+
 	close(link->fd);
-	return undefine_kprobe((struct filter_link *)link);
+	err = undefine_kprobe((struct filter_link *)link);
+	if (*instance)	/* stays if others are in it */
+		rmdir(instance);
+	return err;
 }
 
 static int attach_filter(const struct bpf_program *prog, long cookie, struct bpf_link **link)
@@ -76,15 +94,17 @@ static int attach_filter(const struct bpf_program *prog, long cookie, struct bpf
 	const char *event = bpf_program__section_name(prog);
 	struct filter_link *filter;
 	char path[PATH_MAX], text[32];
-	int err = 0, fd = -1;
+	int made, err, fd = -1;
 
 	filter = calloc(1, sizeof(*filter));
 	if (!filter)
 		return -ENOMEM;
-	snprintf(path, sizeof(path), TRACEFS "%s/filter", event);
+	snprintf(path, sizeof(path), "%s%s/filter", *instance ? instance : TRACEFS, event);
 	snprintf(text, sizeof(text), "bpf-%d", bpf_program__fd(prog));
 
-	if (!strncmp(event, KPROBES, strlen(KPROBES)) && access(path, F_OK))
+	made = make_instance();
+	err = made < 0 ? made : 0;
+	if (!err && !strncmp(event, KPROBES, strlen(KPROBES)) && access(path, F_OK))
 		err = define_kprobe(filter, event + strlen(KPROBES));
 	if (!err)
 		fd = open_and_write(path, 0, text);
@@ -95,8 +115,15 @@ static int attach_filter(const struct bpf_program *prog, long cookie, struct bpf
 		return 0;
 	}
 	undefine_kprobe(filter);
+	if (made > 0)
+		rmdir(instance);
 	free(filter);
 	return err ?: fd;
+}
+
+void event_filter_instance(const char *name)
+{
+	snprintf(instance, sizeof(instance), TRACEFS "instances/%s/", name);
 }
 
 int event_filter_register(void)

@@ -19,4 +19,11 @@
  */
 int event_filter_register(void);
 
+/*
+ * What is attached from now on filters in an instance of the trace, of this name, so that
+ * all others keep their events and their filters. The instance is made if it is not there,
+ * and removed with its last link; if the process dies, it stays until who comes next.
+ */
+void event_filter_instance(const char *name);
+
 #endif

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What dropmon, lostcat, tracex1, tracex3 and tracex4 have in common, see event_sample.h. */
+/* What most samples of programs on events have in common, see event_sample.h. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
@@ -22,7 +24,13 @@
 static const char *usage_text;
 static double start, duration = NEVER;
 static bool verbose, attaching;
-static struct bpf_link *links[MAX_PROGS];
+static int signals = -1;	/* SIGINT and SIGTERM, to be read */
+
+static struct attached {
+	struct bpf_link *link;	/* NULL: detached */
+	const char *section;
+	char fdinfo[1024];	/* of the link, as it was last read */
+} attached[MAX_PROGS];
 
 static const char *load_hint(int err)
 {
@@ -111,6 +119,18 @@ double sample_parse_seconds(const char *text)
 	sample_usage();
 }
 
+__u64 sample_parse_us(const char *text)
+{
+	char *end;
+	double us = strtod(text, &end);
+
+	if (end != text && !*end && us >= 0 && us < NEVER)
+		return us * 1000;
+	fprintf(stderr, "%s: '%s' is not a number of microseconds\n",
+		program_invocation_short_name, text);
+	sample_usage();
+}
+
 void sample_options(int argc, char **argv, const char *usage, const char *more,
 		    void (*option)(int opt, const char *arg))
 {
@@ -120,7 +140,7 @@ void sample_options(int argc, char **argv, const char *usage, const char *more,
 		{},
 	};
 	char known[32];
-	sigset_t signals;
+	sigset_t set;
 	int opt;
 
 	usage_text = usage;
@@ -140,10 +160,13 @@ void sample_options(int argc, char **argv, const char *usage, const char *more,
 	if (optind < argc)
 		sample_usage();
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signals = signalfd(-1, &set, SFD_CLOEXEC);
+	if (signals < 0)
+		sample_fail(SAMPLE_RUN, "signalfd", errno);
 }
 
 /* While attaching, our own words are better. */
@@ -180,46 +203,71 @@ struct bpf_object *sample_load(void)
 void sample_attach(struct bpf_object *obj)
 {
 	struct bpf_program *prog;
-	int n = 0;
+	struct attached *a = attached;
 
 	atexit(sample_detach);
 	attaching = true;
 	bpf_object__for_each_program(prog, obj) {
-		links[n] = bpf_program__attach(prog);
-		if (!links[n++])
+		a->section = bpf_program__section_name(prog);
+		a->link = bpf_program__attach(prog);
+		if (!a++->link)
 			sample_fail(SAMPLE_ATTACH, bpf_program__section_name(prog), errno);
 	}
 	attaching = false;
 }
 
+static void read_fdinfo(struct attached *a)
+{
+	char path[64];
+	size_t len;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_link__fd(a->link));
+	f = fopen(path, "r");
+	if (!f)
+		return;
+	len = fread(a->fdinfo, 1, sizeof(a->fdinfo) - 1, f);
+	a->fdinfo[len] = '\0';
+	fclose(f);
+}
+
 void sample_detach(void)
 {
-	int i;
+	struct attached *a;
 
-	for (i = 0; i < MAX_PROGS; i++) {
-		bpf_link__destroy(links[i]);
-		links[i] = NULL;
+	for (a = attached; a < attached + MAX_PROGS; a++) {
+		if (!a->link)
+			continue;
+		read_fdinfo(a);
+		bpf_link__destroy(a->link);
+		a->link = NULL;
 	}
 }
 
-bool sample_wait(double seconds)
+bool sample_wait_for(int fd, double seconds)
 {
 	double until = sample_time() + seconds, left;
+	struct pollfd fds[] = {
+		{ .fd = signals, .events = POLLIN },
+		{ .fd = fd, .events = POLLIN },
+	};
 	struct timespec t = {};
-	sigset_t signals;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
 	if (until > duration)
 		until = duration;
 	while ((left = until - sample_time()) > 0) {
 		t.tv_sec = left;
 		t.tv_nsec = (left - t.tv_sec) * 1e9;
-		if (sigtimedwait(&signals, NULL, &t) > 0)
-			return false;
+		if (ppoll(fds, 2, &t, NULL) <= 0)
+			continue;
+		return !fds[0].revents;
 	}
 	return until < duration;
+}
+
+bool sample_wait(double seconds)
+{
+	return sample_wait_for(-1, seconds);
 }
 
 void sample_read_counts(struct bpf_object *obj, const char *map_name, __u64 *counts)
@@ -237,4 +285,122 @@ void sample_read_counts(struct bpf_object *obj, const char *map_name, __u64 *cou
 		for (cpu = 0; cpu < cpus; cpu++)
 			counts[slot] += per_cpu[cpu];
 	}
+}
+
+void sample_set(struct bpf_object *obj, const char *map_name, const void *value, size_t size)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(obj, map_name);
+	__u32 slot = 0;
+	int err = bpf_map__update_elem(map, &slot, sizeof(slot), value, size, 0);
+
+	if (err)
+		sample_fail(SAMPLE_RUN, map_name, err);
+}
+
+/* A line of fdinfo that begins with this, or NULL */
+static const char *find_line(const char *text, const char *key)
+{
+	while (strncmp(text, key, strlen(key))) {
+		text = strchr(text, '\n');
+		if (!text++)
+			return NULL;
+	}
+	return text;
+}
+
+static __u64 number_of(const char *fdinfo, const char *key)
+{
+	const char *line = find_line(fdinfo, key);
+
+	return line ? strtoull(line + strlen(key), NULL, 10) : 0;
+}
+
+/* The lines "bpf_missed_REASON:\tCOUNT" */
+static void print_reasons(const char *fdinfo, bool json)
+{
+	static const char prefix[] = "bpf_missed_";
+	const char *separator = "", *line = fdinfo;
+	char reason[32];
+	__u64 count;
+
+	for (; (line = find_line(line, prefix)); line += strlen(prefix)) {
+		if (sscanf(line + strlen(prefix), "%31[^:]: %llu", reason, &count) < 2 || !count)
+			continue;
+		printf(json ? "%s\"%s\": %llu" : "%s%s %llu", separator, reason, count);
+		separator = ", ";
+	}
+}
+
+void sample_print_missed(bool json)
+{
+	const char *separator = "";
+	struct attached *a;
+	__u64 missed;
+
+	if (json)
+		printf(", \"programs\": [");
+	for (a = attached; a < attached + MAX_PROGS; a++) {
+		if (a->link)
+			read_fdinfo(a);
+		missed = number_of(a->fdinfo, "bpf_prog_missed:");
+		if (json && find_line(a->fdinfo, "bpf_prog_missed:")) {
+			printf("%s{\"hits\": %llu, \"missed\": %llu", separator,
+			       number_of(a->fdinfo, "bpf_prog_hits:"), missed);
+			sample_print_string("name", a->section);
+			printf(", \"reasons\": {");
+			print_reasons(a->fdinfo, json);
+			printf("}}");
+			separator = ", ";
+		} else if (missed) {
+			printf("not counted: %llu hits of %s (", missed, a->section);
+			print_reasons(a->fdinfo, json);
+			puts(")");
+		}
+	}
+	if (json)
+		printf("]");
+}
+
+/* How many bytes are one character in UTF-8 other than ASCII, 0: they are none */
+static int utf8_len(const unsigned char *c)
+{
+	int len = *c < 0xc2 ? 0 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : *c < 0xf5 ? 4 : 0;
+	int i;
+
+	for (i = 1; i < len; i++) {
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	/* longer than it need be, a surrogate, or beyond the last character */
+	if ((*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] >= 0xa0) ||
+	    (*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] >= 0x90))
+		return 0;
+	return len;
+}
+
+void sample_print_string(const char *key, const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+	int len;
+
+	printf(", \"%s\": \"", key);
+	for (; *c; c += len) {
+		len = utf8_len(c) ?: 1;
+		if (len > 1 || (*c >= ' ' && *c <= '~' && *c != '"' && *c != '\\'))
+			printf("%.*s", len, c);
+		else
+			printf("\\u%04x", *c);
+	}
+	putchar('"');
+}
+
+char *sample_printable(char *text)
+{
+	char *c;
+
+	for (c = text; *c; c++) {
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	}
+	return text;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What dropmon, lostcat and tracex1, 3 and 4 have in common: everything but their purpose. */
+/* What most samples of programs on events have in common: everything but their purpose. */
 #ifndef EVENT_SAMPLE_H
 #define EVENT_SAMPLE_H
 
@@ -21,6 +21,8 @@ noreturn void sample_usage(void);
 void sample_options(int argc, char **argv, const char *usage, const char *more,
 		    void (*option)(int opt, const char *arg));
 double sample_parse_seconds(const char *text);
+/* Microseconds, as nanoseconds */
+__u64 sample_parse_us(const char *text);
 
 /* Loads NAME.bpf.o from the directory of the program NAME. */
 struct bpf_object *sample_load(void);
@@ -34,8 +36,22 @@ void sample_start(const char *doing);
 double sample_time(void);
 /* Returns true after so many seconds, false once the sample is to end. */
 bool sample_wait(double seconds);
+/* The same, and returns true as soon as there is something to read from @fd. */
+bool sample_wait_for(int fd, double seconds);
 
 /* Sums up all CPUs in a per-CPU array of __u64. */
 void sample_read_counts(struct bpf_object *obj, const char *map_name, __u64 *counts);
+/* Writes slot 0 of an array, before the programs are attached. */
+void sample_set(struct bpf_object *obj, const char *map_name, const void *value, size_t size);
+
+/*
+ * Says how many hits each program missed, and why, so far or until it was detached;
+ * nothing on a kernel that does not count them. In JSON it is a member, "programs".
+ */
+void sample_print_missed(bool json);
+/* Prints a member of a JSON object that is not the first. */
+void sample_print_string(const char *key, const char *text);
+/* Replaces what a terminal might take for commands. Returns text. */
+char *sample_printable(char *text);
 
 #endif

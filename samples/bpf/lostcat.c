@@ -373,20 +373,6 @@ static int compare(const void *a, const void *b)
 	return x->kind != y->kind ? (int)x->kind - (int)y->kind : (int)x->id - (int)y->id;
 }
 
-static void print_string(const char *key, const char *text)
-{
-	unsigned char c;
-
-	printf(", \"%s\": \"", key);
-	while ((c = *text++)) {
-		if (c == '"' || c == '\\' || c < ' ' || c > '~')
-			printf("\\u%04x", c);
-		else
-			putchar(c);
-	}
-	putchar('"');
-}
-
 static void print_json(const struct loss *loss)
 {
 	int i;
@@ -396,10 +382,10 @@ static void print_json(const struct loss *loss)
 		printf(", \"id\": %u", loss->id);
 	if (loss->prog)
 		printf(", \"prog_id\": %u", loss->prog);
-	print_string("name", loss->name);
+	sample_print_string("name", loss->name);
 	if (loss->pid) {
 		printf(", \"pid\": %d", loss->pid);
-		print_string("comm", loss->comm);
+		sample_print_string("comm", loss->comm);
 	}
 	if (has_hits(loss))
 		printf(", \"hits\": %llu", loss->hits);
@@ -412,18 +398,16 @@ static void print_json(const struct loss *loss)
 
 static void print_line(const struct loss *loss)
 {
-	char where[32], hits[32] = "-", pid[16], comm[16] = "";
+	char where[32], hits[32] = "-", pid[16], comm[sizeof(loss->comm)];
 	int i;
 
 	snprintf(where, sizeof(where), "%s %u", kinds[loss->kind], loss->id ?: loss->prog);
 	if (has_hits(loss))
 		snprintf(hits, sizeof(hits), "%llu", loss->hits);
 	printf("%10llu %12s  %-13s %-15s ", loss->lost, hits, where, loss->name);
-	/* A process can have any name, also one that the terminal takes for commands. */
-	for (i = 0; loss->comm[i]; i++)
-		comm[i] = isprint((unsigned char)loss->comm[i]) ? loss->comm[i] : '?';
+	memcpy(comm, loss->comm, sizeof(comm));
 	snprintf(pid, sizeof(pid), loss->pid ? "%d" : "-", loss->pid);
-	printf("%7s %-15s ", pid, comm);
+	printf("%7s %-15s ", pid, sample_printable(comm));
 	for (i = 0; i < MAX_REASONS && loss->reasons[i].count; i++)
 		printf("%s%s %llu", i ? ", " : "", loss->reasons[i].name, loss->reasons[i].count);
 	putchar('\n');

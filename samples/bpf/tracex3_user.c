@@ -8,7 +8,8 @@
  * DESCRIPTION
  *	Makes BPF programs the filters of the trace events block:block_rq_issue
  *	and block:block_rq_complete. They turn down every event, and count the
- *	requests by the time between the two.
+ *	requests by the time between the two; that is in an instance of the trace,
+ *	so that all others get the events.
  *
  *	Every second, tracex3 prints a row for the requests that were completed in
  *	that second. From left to right they took longer, on a logarithmic scale
@@ -34,6 +35,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "event_filter.h"
 #include "event_sample.h"
 #include "tracex3.h"
 
@@ -196,6 +198,7 @@ int main(int argc, char **argv)
 	if (colours < 0)
 		colours = colours_of_terminal();
 	obj = sample_load();
+	event_filter_instance("tracex3");
 	sample_attach(obj);
 	sample_start("measuring");
 

@@ -8,9 +8,9 @@
  * DESCRIPTION
  *	Makes BPF programs the filters of two trace events: a kprobe on
  *	ksys_write(), the function behind write(2), and the entry of the system
- *	call. They turn down every event, so that nothing gets into the trace, and
- *	count. When it is stopped by SIGINT or SIGTERM, tracex4 prints both
- *	counts by size, in powers of two.
+ *	call. They turn down every event, and count; that is in an instance of the
+ *	trace, so that all others get the events. When it is stopped by SIGINT or
+ *	SIGTERM, tracex4 prints both counts by size, in powers of two.
  *
  *	The two differ by calls that were under way when counting began or ended,
  *	and by those of 32-bit programs on a 64-bit kernel, which are no system
@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "event_filter.h"
 #include "event_sample.h"
 
 #define BAR 24		/* characters of the longest bar */
@@ -85,6 +86,7 @@ int main(int argc, char **argv)
 
 	sample_options(argc, argv, usage_text, "", NULL);
 	obj = sample_load();
+	event_filter_instance("tracex4");
 	sample_attach(obj);
 	sample_start("counting");
 

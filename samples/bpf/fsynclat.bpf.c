@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * fsynclat: how long fsync() and fdatasync() take, by process and file. This program
+ * measures them; fsynclat_user.c attaches it and prints the table.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "fsynclat.h"
+
+/* What the functions of system calls have in front of their name */
+#if defined(__TARGET_ARCH_x86)
+#define PREFIX "__x64_"
+#elif defined(__TARGET_ARCH_arm64)
+#define PREFIX "__arm64_"
+#elif defined(__TARGET_ARCH_riscv)
+#define PREFIX "__riscv_"
+#elif defined(__TARGET_ARCH_s390)
+#define PREFIX "__s390x_"
+#else
+#define PREFIX ""
+#endif
+
+struct start {
+	__u64			ns;
+	struct fsynclat_key	key;
+	struct fsynclat_names	names;
+};
+
+/* By thread: these calls do not nest. Each return deletes its start. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
+	__type(value, struct start);
+} starts SEC(".maps");
+
+/* User space adds the entry at key 0, which takes those that find the map full. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct fsynclat_key);
+	__type(value, struct fsynclat_stats);
+} stats SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct fsynclat_key);
+	__type(value, struct fsynclat_names);
+} names SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, FSYNCLAT_TOTALS);
+	__type(key, __u32);
+	__type(value, __u64);
+} totals SEC(".maps");
+
+/* The threshold, in ns */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} threshold SEC(".maps");
+
+extern bool bpf_session_is_return(void)
+	__ksym;
+
+/* Not atomic, here and below: one program on a kprobe runs on a CPU at a time. */
+static __always_inline void add_total(__u32 slot)
+{
+	__u64 *total = bpf_map_lookup_elem(&totals, &slot);
+
+	if (total)
+		(*total)++;
+}
+
+static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file *file = NULL;
+
+	if (fd < BPF_CORE_READ(table, max_fds))
+		bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
+	return file;
+}
+
+/* Returns 1 if there is no file: the return is not of interest, either. */
+static __always_inline int enter(struct pt_regs *ctx, __u64 id)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct pt_regs *regs = PT_REGS_SYSCALL_REGS(ctx);
+	struct file *file = file_of(task, PT_REGS_PARM1_CORE_SYSCALL(regs));
+	struct start start = {};
+
+	if (!file)
+		return 1;
+	start.key.ino = BPF_CORE_READ(file, f_inode, i_ino);
+	start.key.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+	start.key.pid = id >> 32;
+	BPF_CORE_READ_STR_INTO(&start.names.comm, task, group_leader, comm);
+	bpf_probe_read_kernel_str(start.names.file, sizeof(start.names.file),
+				  BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	start.ns = bpf_ktime_get_ns();
+	bpf_map_update_elem(&starts, &id, &start, BPF_ANY);
+	return 0;
+}
+
+static __always_inline struct fsynclat_stats *stats_of(struct start *start)
+{
+	struct fsynclat_stats none = {}, *s = bpf_map_lookup_elem(&stats, &start->key);
+	struct fsynclat_key others = {};
+
+	if (s)
+		return s;
+	/* If another CPU is faster, its entry is the one to use. */
+	if (!bpf_map_update_elem(&names, &start->key, &start->names, BPF_ANY)) {
+		bpf_map_update_elem(&stats, &start->key, &none, BPF_NOEXIST);
+		s = bpf_map_lookup_elem(&stats, &start->key);
+	}
+	return s ?: bpf_map_lookup_elem(&stats, &others);
+}
+
+static __always_inline void count(struct start *start, __u64 ns, bool failed)
+{
+	struct fsynclat_stats *s = stats_of(start);
+
+	if (!s)
+		return;
+	s->calls++;
+	s->errors += failed;
+	s->ns += ns;
+	if (s->max_ns < ns)
+		s->max_ns = ns;
+}
+
+/* Runs at both ends of a call, or at none. */
+SEC("kprobe.session/" PREFIX "sys_f*sync")
+int measure(struct pt_regs *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), *min;
+	struct start *start;
+	__u32 zero = 0;
+
+	if (!bpf_session_is_return())
+		return enter(ctx, id);
+
+	start = bpf_map_lookup_elem(&starts, &id);
+	if (!start) {
+		add_total(FSYNCLAT_LOST_STARTS);
+		return 0;
+	}
+	min = bpf_map_lookup_elem(&threshold, &zero);
+	if (min && now - start->ns < *min)
+		add_total(FSYNCLAT_SHORT);
+	else
+		count(start, now - start->ns, (int)PT_REGS_RC(ctx) < 0);
+	bpf_map_delete_elem(&starts, &id);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * openslow: which opens take long. This program measures them and sends a record of
+ * those that do; openslow_user.c attaches it and prints the records.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "openslow.h"
+
+#define MAX_ERRNO 4095
+
+struct start {
+	__u64		ns;
+	struct filename	*path;
+};
+
+/* By thread: an open does not open another file. Each return deletes its start. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
+	__type(value, struct start);
+} starts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1024 * 1024);
+} events SEC(".maps");
+
+/* Where a record is made: it is too large for the stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct openslow_event);
+} scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, OPENSLOW_TOTALS);
+	__type(key, __u32);
+	__type(value, __u64);
+} totals SEC(".maps");
+
+/* The threshold, in ns */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} threshold SEC(".maps");
+
+extern bool bpf_session_is_return(void)
+	__ksym;
+
+/* Not atomic: one program on a kprobe runs on a CPU at a time. */
+static __always_inline void add_total(__u32 slot)
+{
+	__u64 *total = bpf_map_lookup_elem(&totals, &slot);
+
+	if (total)
+		(*total)++;
+}
+
+/* @file: what was opened, or an errno in a pointer */
+static __always_inline void send(struct filename *path, struct file *file, __u64 id, __u64 ns)
+{
+	bool failed = (__u64)file >= (__u64)-MAX_ERRNO;
+	struct openslow_event *event;
+	__u32 zero = 0;
+	__u64 len;
+
+	event = bpf_map_lookup_elem(&scratch, &zero);
+	if (!event)
+		return;
+	event->ns = ns;
+	event->pid = id >> 32;
+	event->error = failed ? -(__u64)file : 0;
+	event->ino = failed ? 0 : BPF_CORE_READ(file, f_inode, i_ino);
+	event->dev = failed ? 0 : BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+	bpf_get_current_comm(event->comm, sizeof(event->comm));
+	len = bpf_probe_read_kernel_str(event->path, sizeof(event->path),
+					BPF_CORE_READ(path, name));
+	if (len > sizeof(event->path)) {	/* it could not be read */
+		event->path[0] = '\0';
+		len = 1;
+	}
+	if (bpf_ringbuf_output(&events, event, offsetof(struct openslow_event, path) + len, 0))
+		add_total(OPENSLOW_LOST_RECORDS);
+}
+
+/* Runs at both ends of a call, or at none. */
+SEC("kprobe.session/do_filp_open")
+int measure(struct pt_regs *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), *min;
+	struct start *start;
+	__u32 zero = 0;
+
+	if (!bpf_session_is_return()) {
+		struct start new = { now, (struct filename *)PT_REGS_PARM2(ctx) };
+
+		bpf_map_update_elem(&starts, &id, &new, BPF_ANY);
+		return 0;
+	}
+
+	start = bpf_map_lookup_elem(&starts, &id);
+	if (!start) {
+		add_total(OPENSLOW_LOST_STARTS);
+		return 0;
+	}
+	add_total(OPENSLOW_CALLS);
+	min = bpf_map_lookup_elem(&threshold, &zero);
+	if (min && now - start->ns >= *min) {
+		add_total(OPENSLOW_SLOW);
+		send(start->path, (struct file *)PT_REGS_RC(ctx), id, now - start->ns);
+	}
+	bpf_map_delete_elem(&starts, &id);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
