@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Locks of maps that programs take anywhere. What is called with such a lock held, or on
- * the way to it, can have a probe or a tracepoint, whose program may want the same lock and
- * would wait for what it interrupts. On top of another holder, as in an NMI, locks are
- * tried only.
+ * the way to it, can have a probe or a tracepoint, whose program may want a lock of a map,
+ * too. If it waited for the one that it is on top of, it would do so for ever; for any
+ * other, while another CPU does the same the other way round, both would.
+ *
+ * So operations that are about to take a lock, or hold one, are counted on each CPU, with
+ * interrupts off. The first one waits for its locks, those on top of it only try. That is
+ * what keeps them from a deadlock: no CPU waits for a lock on top of an operation, and
+ * within one the locks have an order: LRU list, bucket, free list.
+ *
+ * An NMI in the middle of a change of the count finds it before or after, and leaves it as
+ * it was; before, no lock is held yet, and after, there is an operation for it to be on
+ * top of.
  */
 #ifndef __BPF_MAP_LOCK_H
 #define __BPF_MAP_LOCK_H
@@ -13,39 +22,58 @@
 #include <linux/preempt.h>
 #include <linux/spinlock.h>
 
-DECLARE_PER_CPU(int, bpf_map_locks);
+DECLARE_PER_CPU(int, bpf_map_ops);
 
 /*
- * bpf_map_locks_enter() - before a lock is taken; interrupts are disabled
+ * bpf_map_op_begin() - before an operation takes its first lock; interrupts are off
  *
- * Return: whether to wait for it. Otherwise it may be held by what this is on top of.
+ * Return: whether it may wait for locks, until bpf_map_op_end().
  */
-static __always_inline bool bpf_map_locks_enter(void)
+static __always_inline bool bpf_map_op_begin(void)
 {
-	return this_cpu_inc_return(bpf_map_locks) == 1 && !in_nmi();
+	return this_cpu_inc_return(bpf_map_ops) == 1;
 }
 
-static __always_inline void bpf_map_locks_exit(void)
+static __always_inline void bpf_map_op_end(void)
 {
-	this_cpu_dec(bpf_map_locks);
+	this_cpu_dec(bpf_map_ops);
+}
+
+/* The same, for a lock that is taken within an operation. */
+static __always_inline bool bpf_map_op_waits(void)
+{
+	return this_cpu_read(bpf_map_ops) == 1;
 }
 
 /*
- * bpf_map_lock() - take a lock, if that can be waited for or it is free
+ * bpf_map_op_below() - is this on top of an operation?
  *
- * Return: whether it is held now, with interrupts disabled, until bpf_map_unlock().
+ * It stays so until what asks is over, since the operation below has interrupts off. For
+ * those that cannot go back once they have tried.
+ */
+static __always_inline bool bpf_map_op_below(void)
+{
+	return this_cpu_read(bpf_map_ops);
+}
+
+/*
+ * bpf_map_lock() - an operation with one lock: take it, if that can be waited for or it is
+ * free
+ *
+ * Return: whether it is held now, with interrupts off, until bpf_map_unlock().
  */
 static __always_inline bool bpf_map_lock(raw_spinlock_t *lock, unsigned long *flags)
 {
 	local_irq_save(*flags);
-	if (bpf_map_locks_enter()) {
+	/* In an NMI, lockdep takes it amiss to wait for a lock that is used elsewhere. */
+	if (bpf_map_op_begin() && !in_nmi()) {
 		raw_spin_lock(lock);
 		return true;
 	}
 	if (raw_spin_trylock(lock))
 		return true;
 
-	bpf_map_locks_exit();
+	bpf_map_op_end();
 	local_irq_restore(*flags);
 	return false;
 }
@@ -53,7 +81,7 @@ static __always_inline bool bpf_map_lock(raw_spinlock_t *lock, unsigned long *fl
 static __always_inline void bpf_map_unlock(raw_spinlock_t *lock, unsigned long flags)
 {
 	raw_spin_unlock(lock);
-	bpf_map_locks_exit();
+	bpf_map_op_end();
 	local_irq_restore(flags);
 }
 

@@ -69,13 +69,14 @@ TEST_F(lock, two_programs_with_one_map)
 {
 	const enum bpf_map_type types[] = {
 		BPF_MAP_TYPE_QUEUE, BPF_MAP_TYPE_RINGBUF, BPF_MAP_TYPE_STACK_TRACE,
+		BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_LRU_HASH,
 	};
 	int i, j, map, links[2];
 	union bpf_attr attr;
 
 	raw_tp_attr(&attr);
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
-		map = op_map(types[i]);
+		map = op_map(types[i], 0);
 		ASSERT_LE(0, map);
 		for (j = 0; j < ARRAY_SIZE(links); j++) {
 			links[j] = raw_tp_open(op_prog(&attr, &self->area, NULL, types[i], map),
