@@ -392,6 +392,7 @@ int bpf_attach_refuse(const struct bpf_attach_request *req,
 __printf(4, 5)
 int bpf_refuse(struct bpf_verifier_log *log, struct tracing_refusal *why, int pos,
 	       const char *fmt, ...);
+int bpf_refuse_link_flags(struct bpf_verifier_log *log, u32 flags);
 
 const char *bpf_prog_type_name(enum bpf_prog_type type);
 

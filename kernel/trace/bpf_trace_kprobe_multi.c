@@ -41,7 +41,7 @@
 #include "trace.h"
 
 /* How many functions one link takes at most. ABI. */
-#define KPROBE_MULTI_MAX_SITES	BIT(20)
+#define KPROBE_MULTI_MAX_SITES	1048576
 
 struct kprobe_multi_site {
 	unsigned long	addr;
@@ -204,6 +204,12 @@ static void kprobe_session_missed(struct fprobe *fp)
 NOKPROBE_SYMBOL(kprobe_session_missed);
 
 enum kprobe_multi_error {
+	KPROBE_MULTI_FLAGS,
+	KPROBE_MULTI_SLEEPS,
+	KPROBE_MULTI_WHERE,
+	KPROBE_MULTI_NONE,
+	KPROBE_MULTI_MANY,
+	KPROBE_MULTI_LONG_NAME,
 	KPROBE_MULTI_NO_SYMBOL,
 	KPROBE_MULTI_CHANGED,
 	KPROBE_MULTI_NOT_TRACED,
@@ -215,6 +221,16 @@ enum kprobe_multi_error {
 };
 
 static struct tracing_refusal kprobe_multi_errors[] = {
+	[KPROBE_MULTI_FLAGS] = { -EINVAL,
+		"The only flag of a kprobe_multi link is BPF_F_KPROBE_MULTI_RETURN" },
+	[KPROBE_MULTI_SLEEPS] = { -EINVAL,
+		"This program may sleep, which only uprobes allow" },
+	[KPROBE_MULTI_WHERE] = { -EINVAL,
+		"Functions are given by either syms or addrs" },
+	[KPROBE_MULTI_NONE] = { -EINVAL, "A link needs a function at least" },
+	[KPROBE_MULTI_MANY] = { -E2BIG,
+		"A link takes " __stringify(KPROBE_MULTI_MAX_SITES) " functions at most" },
+	[KPROBE_MULTI_LONG_NAME] = { -E2BIG, "No symbol has a name of this length" },
 	[KPROBE_MULTI_NO_SYMBOL] = { -ESRCH,
 		"The kernel has no symbol of this name; what is inlined has none" },
 	[KPROBE_MULTI_CHANGED] = { -ESRCH,
@@ -233,21 +249,22 @@ static struct tracing_refusal kprobe_multi_errors[] = {
 
 #define KPROBE_MULTI_CMD "LINK_CREATE kprobe_multi "
 
+#define kprobe_multi_refuse(_log, _error, _fmt, ...)				\
+	bpf_refuse(_log, &kprobe_multi_errors[_error], strlen(KPROBE_MULTI_CMD),	\
+		   KPROBE_MULTI_CMD _fmt, __VA_ARGS__)
+
 static int kprobe_multi_refuse_symbol(struct bpf_verifier_log *log,
 				      enum kprobe_multi_error error, const char *symbol)
 {
-	return bpf_refuse(log, &kprobe_multi_errors[error], strlen(KPROBE_MULTI_CMD),
-			  KPROBE_MULTI_CMD "%s", symbol);
+	return kprobe_multi_refuse(log, error, "%s", symbol);
 }
 
 static int kprobe_multi_refuse_addr(struct bpf_verifier_log *log,
 				    enum kprobe_multi_error error, unsigned long addr)
 {
 	if (!kallsyms_show_value(current_cred()))
-		return bpf_refuse(log, &kprobe_multi_errors[error], strlen(KPROBE_MULTI_CMD),
-				  KPROBE_MULTI_CMD "(hidden)");
-	return bpf_refuse(log, &kprobe_multi_errors[error], strlen(KPROBE_MULTI_CMD),
-			  KPROBE_MULTI_CMD "0x%lx (%ps)", addr, (void *)addr);
+		return kprobe_multi_refuse(log, error, "%s", "(hidden)");
+	return kprobe_multi_refuse(log, error, "0x%lx (%ps)", addr, (void *)addr);
 }
 
 struct kprobe_multi_symbol {
@@ -263,7 +280,8 @@ static int kprobe_multi_symbol_cmp(const void *a, const void *b)
 }
 
 static int kprobe_multi_get_symbols(struct kprobe_multi_symbol *syms, u64 usyms,
-				    const struct bpf_kprobe_multi_link *link)
+				    const struct bpf_kprobe_multi_link *link,
+				    struct bpf_verifier_log *log)
 {
 	const char __user * const __user *uptr = u64_to_user_ptr(usyms);
 	const char __user *usym;
@@ -278,7 +296,10 @@ static int kprobe_multi_get_symbols(struct kprobe_multi_symbol *syms, u64 usyms,
 
 			syms[i].name = NULL;
 			/* what strndup_user() says of a string that is too long */
-			return err == -EINVAL ? -E2BIG : err;
+			if (err == -EINVAL)
+				return kprobe_multi_refuse(log, KPROBE_MULTI_LONG_NAME,
+							   "syms[%u]", i);
+			return err;
 		}
 		syms[i].cookie = link->sites[i].cookie;
 	}
@@ -336,7 +357,7 @@ static int kprobe_multi_from_symbols(struct bpf_kprobe_multi_link *link, u64 usy
 	if (!syms || !names || !addrs)
 		goto out;
 
-	err = kprobe_multi_get_symbols(syms, usyms, link);
+	err = kprobe_multi_get_symbols(syms, usyms, link, log);
 	if (err)
 		goto out;
 
@@ -647,6 +668,33 @@ static int kprobe_multi_register(struct bpf_kprobe_multi_link *link)
 	return err;
 }
 
+static int kprobe_multi_check(const union bpf_attr *attr, const struct bpf_prog *prog,
+			      struct bpf_verifier_log *log)
+{
+	bool syms = attr->link_create.kprobe_multi.syms;
+	u32 flags = attr->link_create.kprobe_multi.flags;
+	u32 nr = attr->link_create.kprobe_multi.cnt;
+
+	if (attr->link_create.flags)
+		return bpf_refuse_link_flags(log, attr->link_create.flags);
+	if (prog->sleepable)
+		return kprobe_multi_refuse(log, KPROBE_MULTI_SLEEPS, "prog_fd %d",
+					   attr->link_create.prog_fd);
+	if (flags & ~BPF_F_KPROBE_MULTI_RETURN)
+		return kprobe_multi_refuse(log, KPROBE_MULTI_FLAGS, "flags 0x%x", flags);
+	if (flags && prog->expected_attach_type == BPF_TRACE_KPROBE_SESSION)
+		return kprobe_multi_refuse(log, KPROBE_MULTI_SESSION_RETURN, "flags 0x%x",
+					   flags);
+	if (syms == !!attr->link_create.kprobe_multi.addrs)
+		return kprobe_multi_refuse(log, KPROBE_MULTI_WHERE, "%s",
+					   syms ? "syms, addrs" : "no syms, no addrs");
+	if (!nr)
+		return kprobe_multi_refuse(log, KPROBE_MULTI_NONE, "cnt %u", nr);
+	if (nr > KPROBE_MULTI_MAX_SITES)
+		return kprobe_multi_refuse(log, KPROBE_MULTI_MANY, "cnt %u", nr);
+	return 0;
+}
+
 /**
  * bpf_kprobe_multi_link_create() - BPF_LINK_CREATE to many kernel functions
  * @attr: what user space asks for
@@ -679,19 +727,9 @@ int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 
 	if (!IS_ENABLED(CONFIG_64BIT))
 		return -EOPNOTSUPP;
-	if (attr->link_create.flags || prog->sleepable ||
-	    flags & ~BPF_F_KPROBE_MULTI_RETURN)
-		return -EINVAL;
-	if (flags && prog->expected_attach_type == BPF_TRACE_KPROBE_SESSION)
-		return bpf_refuse(log, &kprobe_multi_errors[KPROBE_MULTI_SESSION_RETURN],
-				  strlen(KPROBE_MULTI_CMD),
-				  KPROBE_MULTI_CMD "flags 0x%x", flags);
-	if (!attr->link_create.kprobe_multi.syms == !attr->link_create.kprobe_multi.addrs)
-		return -EINVAL;
-	if (!nr)
-		return -EINVAL;
-	if (nr > KPROBE_MULTI_MAX_SITES)
-		return -E2BIG;
+	err = kprobe_multi_check(attr, prog, log);
+	if (err)
+		return err;
 
 	err = wait_event_killable(kprobe_multi_freed, kprobe_multi_may_come());
 	if (err)

@@ -17,6 +17,7 @@
 #include <linux/uaccess.h>
 
 #include "bpf_trace.h"
+#include "trace.h"
 
 struct bpf_perf_link {
 	struct bpf_link		link;
@@ -161,12 +162,17 @@ int bpf_perf_link_create(const union bpf_attr *attr, struct bpf_prog *prog,
 	struct file *file;
 	int err;
 
-	if (attr->link_create.flags)
-		return -EINVAL;
+	static struct tracing_refusal no_event = { -EBADF,
+		"This descriptor is not a perf event" };
+	int fd = attr->link_create.target_fd;
 
-	file = perf_event_get(attr->link_create.target_fd);
+	if (attr->link_create.flags)
+		return bpf_refuse_link_flags(log, attr->link_create.flags);
+
+	file = perf_event_get(fd);
 	if (IS_ERR(file))
-		return PTR_ERR(file);
+		return bpf_refuse(log, &no_event, strlen("LINK_CREATE target_fd "),
+				  "LINK_CREATE target_fd %d", fd);
 
 	err = -ENOMEM;
 	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);

@@ -68,6 +68,23 @@ int bpf_refuse(struct bpf_verifier_log *log, struct tracing_refusal *why, int po
 	return why->err;
 }
 
+/**
+ * bpf_refuse_link_flags() - refuse BPF_LINK_CREATE with flags of links
+ * @log: the caller's log, or NULL
+ * @flags: link_create.flags, which no link here has
+ *
+ * Context: process.
+ * Return: -EINVAL.
+ */
+int bpf_refuse_link_flags(struct bpf_verifier_log *log, u32 flags)
+{
+	static struct tracing_refusal why = { -EINVAL,
+		"link_create.flags has to be 0, flags of multi links are in a field of their own" };
+
+	return bpf_refuse(log, &why, strlen("LINK_CREATE flags "), "LINK_CREATE flags 0x%x",
+			  flags);
+}
+
 enum attach_word { WORD_EVENT, WORD_FD, WORD_TYPE, NR_WORDS };
 
 static struct {

@@ -29,7 +29,7 @@
 #include "trace.h"
 
 /* How many places one link takes at most. ABI. */
-#define UPROBE_MULTI_MAX_SITES	BIT(20)
+#define UPROBE_MULTI_MAX_SITES	1048576
 
 struct bpf_uprobe_multi_link;
 
@@ -177,6 +177,11 @@ static bool uprobe_multi_filter(struct uprobe_consumer *consumer, struct mm_stru
 }
 
 enum uprobe_multi_error {
+	UPROBE_MULTI_FLAGS,
+	UPROBE_MULTI_BAD_PID,
+	UPROBE_MULTI_OVERRIDES,
+	UPROBE_MULTI_NOWHERE,
+	UPROBE_MULTI_MANY,
 	UPROBE_MULTI_NO_PATH,
 	UPROBE_MULTI_NO_FILE,
 	UPROBE_MULTI_NO_TASK,
@@ -188,6 +193,14 @@ enum uprobe_multi_error {
 };
 
 static struct tracing_refusal uprobe_multi_errors[] = {
+	[UPROBE_MULTI_FLAGS] = { -EINVAL,
+		"The only flag of a uprobe_multi link is BPF_F_UPROBE_MULTI_RETURN" },
+	[UPROBE_MULTI_BAD_PID] = { -EINVAL, "This is no pid; 0 is for all processes" },
+	[UPROBE_MULTI_OVERRIDES] = { -EINVAL,
+		"The program overrides return values, which is for functions of the kernel" },
+	[UPROBE_MULTI_NOWHERE] = { -EINVAL, "A link needs a path, offsets, and their count" },
+	[UPROBE_MULTI_MANY] = { -E2BIG,
+		"A link takes " __stringify(UPROBE_MULTI_MAX_SITES) " places at most" },
 	[UPROBE_MULTI_NO_PATH] = { -ENOENT, "There is no such file" },
 	[UPROBE_MULTI_NO_FILE] = { -EBADF, "This is not a regular file" },
 	[UPROBE_MULTI_NO_TASK] = { -ESRCH, "There is no such process" },
@@ -204,12 +217,9 @@ static struct tracing_refusal uprobe_multi_errors[] = {
 
 #define UPROBE_MULTI_CMD "LINK_CREATE uprobe_multi "
 
-static int uprobe_multi_refuse_path(struct bpf_verifier_log *log,
-				    enum uprobe_multi_error error, const char *path)
-{
-	return bpf_refuse(log, &uprobe_multi_errors[error], strlen(UPROBE_MULTI_CMD),
-			  UPROBE_MULTI_CMD "%s", path);
-}
+#define uprobe_multi_refuse(_log, _error, _fmt, ...)				\
+	bpf_refuse(_log, &uprobe_multi_errors[_error], strlen(UPROBE_MULTI_CMD),	\
+		   UPROBE_MULTI_CMD _fmt, __VA_ARGS__)
 
 static int uprobe_multi_get_path(struct bpf_uprobe_multi_link *link, u64 upath,
 				 struct bpf_verifier_log *log)
@@ -223,9 +233,9 @@ static int uprobe_multi_get_path(struct bpf_uprobe_multi_link *link, u64 upath,
 
 	err = kern_path(name, LOOKUP_FOLLOW, &link->path);
 	if (err == -ENOENT)
-		uprobe_multi_refuse_path(log, UPROBE_MULTI_NO_PATH, name);
+		uprobe_multi_refuse(log, UPROBE_MULTI_NO_PATH, "%s", name);
 	if (!err && !d_is_reg(link->path.dentry))
-		err = uprobe_multi_refuse_path(log, UPROBE_MULTI_NO_FILE, name);
+		err = uprobe_multi_refuse(log, UPROBE_MULTI_NO_FILE, "%s", name);
 	kfree(name);
 	return err;
 }
@@ -443,6 +453,36 @@ static const struct bpf_link_ops uprobe_multi_link_ops = {
 	.fill_link_info	= uprobe_multi_fill_info,
 };
 
+static int uprobe_multi_check(const union bpf_attr *attr, const struct bpf_prog *prog,
+			      struct bpf_verifier_log *log)
+{
+	bool path = attr->link_create.uprobe_multi.path;
+	bool offsets = attr->link_create.uprobe_multi.offsets;
+	u32 flags = attr->link_create.uprobe_multi.flags;
+	u32 nr = attr->link_create.uprobe_multi.cnt;
+	pid_t pid = attr->link_create.uprobe_multi.pid;
+
+	if (attr->link_create.flags)
+		return bpf_refuse_link_flags(log, attr->link_create.flags);
+	if (pid < 0)
+		return uprobe_multi_refuse(log, UPROBE_MULTI_BAD_PID, "pid %d", pid);
+	if (prog->kprobe_override)
+		return uprobe_multi_refuse(log, UPROBE_MULTI_OVERRIDES, "prog_fd %d",
+					   attr->link_create.prog_fd);
+	if (flags & ~BPF_F_UPROBE_MULTI_RETURN)
+		return uprobe_multi_refuse(log, UPROBE_MULTI_FLAGS, "flags 0x%x", flags);
+	if (flags && prog->expected_attach_type == BPF_TRACE_UPROBE_SESSION)
+		return uprobe_multi_refuse(log, UPROBE_MULTI_SESSION_RETURN, "flags 0x%x",
+					   flags);
+	if (!path || !offsets || !nr)
+		return uprobe_multi_refuse(log, UPROBE_MULTI_NOWHERE, "%s, %s, cnt %u",
+					   path ? "path" : "no path",
+					   offsets ? "offsets" : "no offsets", nr);
+	if (nr > UPROBE_MULTI_MAX_SITES)
+		return uprobe_multi_refuse(log, UPROBE_MULTI_MANY, "cnt %u", nr);
+	return 0;
+}
+
 /**
  * bpf_uprobe_multi_link_create() - BPF_LINK_CREATE to many places of one file
  * @attr: what user space asks for
@@ -476,18 +516,9 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 
 	if (!IS_ENABLED(CONFIG_64BIT))
 		return -EOPNOTSUPP;
-	if (attr->link_create.flags || pid < 0 || prog->kprobe_override ||
-	    flags & ~BPF_F_UPROBE_MULTI_RETURN)
-		return -EINVAL;
-	if (flags && prog->expected_attach_type == BPF_TRACE_UPROBE_SESSION)
-		return bpf_refuse(log, &uprobe_multi_errors[UPROBE_MULTI_SESSION_RETURN],
-				  strlen(UPROBE_MULTI_CMD),
-				  UPROBE_MULTI_CMD "flags 0x%x", flags);
-	if (!attr->link_create.uprobe_multi.path ||
-	    !attr->link_create.uprobe_multi.offsets || !nr)
-		return -EINVAL;
-	if (nr > UPROBE_MULTI_MAX_SITES)
-		return -E2BIG;
+	err = uprobe_multi_check(attr, prog, log);
+	if (err)
+		return err;
 
 	link = kvzalloc(struct_size(link, sites, nr), GFP_KERNEL_ACCOUNT);
 	if (!link)

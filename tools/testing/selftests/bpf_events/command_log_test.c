@@ -436,6 +436,124 @@ TEST_F(log, why_a_place_is_refused)
 	expect_link_refused(_metadata, -EINVAL, "Outside the file, ", BPF_LINK_CREATE, &attr);
 }
 
+/* What is wrong with a field, @val in @field of @good */
+#define expect_link(err, why, good, field, val) ({				\
+	union bpf_attr attr_ = good;						\
+										\
+	attr_.link_create.field = val;						\
+	expect_link_refused(_metadata, err, why "\n", BPF_LINK_CREATE, &attr_);	\
+})
+
+#define LINK_FLAGS \
+	"link_create.flags has to be 0, flags of multi links are in a field of their own"
+#define WHERE "Functions are given by either syms or addrs"
+#define NOWHERE "A link needs a path, offsets, and their count"
+
+TEST_F(log, why_a_kprobe_multi_link_is_refused)
+{
+	static char name[513];	/* longer than the kernel's KSYM_NAME_LEN */
+	static const char * const syms[] = { FUNC }, * const names[] = { FUNC, name };
+	const __u64 addrs[] = { 0 };
+	union bpf_attr good = {
+		.link_create.prog_fd = tally_prog(&self->area, BPF_TRACE_KPROBE_MULTI, 0),
+		.link_create.attach_type = BPF_TRACE_KPROBE_MULTI,
+		.link_create.kprobe_multi.syms = (unsigned long)syms,
+		.link_create.kprobe_multi.cnt = 1,
+	};
+
+	expect_link(-EINVAL, LINK_FLAGS, good, flags, 1);
+	expect_link(-EINVAL, "The only flag of a kprobe_multi link is BPF_F_KPROBE_MULTI_RETURN",
+		    good, kprobe_multi.flags, 2);
+	expect_link(-EINVAL, "This program may sleep, which only uprobes allow", good, prog_fd,
+		    prog_load_type(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI,
+				   BPF_F_SLEEPABLE));
+	expect_link(-EINVAL, WHERE, good, kprobe_multi.syms, 0);
+	EXPECT_TRUE(!!strstr(text, "  LINK_CREATE kprobe_multi no syms, no addrs\n"));
+	expect_link(-EINVAL, WHERE, good, kprobe_multi.addrs, (unsigned long)addrs);
+	EXPECT_TRUE(!!strstr(text, "  LINK_CREATE kprobe_multi syms, addrs\n"));
+	expect_link(-EINVAL, "A link needs a function at least", good, kprobe_multi.cnt, 0);
+	expect_link(-E2BIG, "A link takes 1048576 functions at most", good, kprobe_multi.cnt,
+		    1048577);
+	memset(name, 'x', sizeof(name) - 1);
+	good.link_create.kprobe_multi.syms = (unsigned long)names;
+	expect_link(-E2BIG, "No symbol has a name of this length", good, kprobe_multi.cnt, 2);
+	EXPECT_TRUE(!!strstr(text, "  LINK_CREATE kprobe_multi syms[1]\n"));
+}
+
+TEST_F(log, why_a_uprobe_multi_link_is_refused)
+{
+	const struct bpf_insn override[] = {
+		BPF_MOV64_IMM(BPF_REG_2, 0),
+		BPF_EMIT_CALL(BPF_FUNC_override_return),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	struct umulti umulti;
+	union bpf_attr good;
+
+	umulti_init(&umulti, 0);
+	umulti_attr(&umulti, tally_prog(&self->area, BPF_TRACE_UPROBE_MULTI, 0), &good);
+	expect_link(-EINVAL, LINK_FLAGS, good, flags, 1);
+	expect_link(-EINVAL, "The only flag of a uprobe_multi link is BPF_F_UPROBE_MULTI_RETURN",
+		    good, uprobe_multi.flags, 2);
+	expect_link(-EINVAL, "This is no pid; 0 is for all processes", good, uprobe_multi.pid, -1);
+	expect_link(-EINVAL,
+		    "The program overrides return values, which is for functions of the kernel",
+		    good, prog_fd, prog_load_as(override, ARRAY_SIZE(override),
+						BPF_TRACE_UPROBE_MULTI, 0));
+	expect_link(-EINVAL, NOWHERE, good, uprobe_multi.path, 0);
+	EXPECT_TRUE(!!strstr(text, "  LINK_CREATE uprobe_multi no path, offsets, cnt "));
+	expect_link(-EINVAL, NOWHERE, good, uprobe_multi.offsets, 0);
+	expect_link(-EINVAL, NOWHERE, good, uprobe_multi.cnt, 0);
+	expect_link(-E2BIG, "A link takes 1048576 places at most", good, uprobe_multi.cnt,
+		    1048577);
+}
+
+TEST_F(log, why_a_link_to_a_perf_event_is_refused)
+{
+	struct probe probe;
+	union bpf_attr good = {
+		.link_create.prog_fd = prog_load_type(BPF_PROG_TYPE_KPROBE, 0, 0),
+		.link_create.attach_type = BPF_PERF_EVENT,
+	};
+
+	ASSERT_EQ(0, probe_create(&probe, 0));
+	good.link_create.target_fd = probe_open(&probe);
+	expect_link(-EINVAL, LINK_FLAGS, good, flags, 1);
+	expect_link(-EBADF, "This descriptor is not a perf event", good, target_fd, 999);
+	expect_link(-EBADF, "This descriptor is not a perf event", good, target_fd,
+		    self->area.fd);
+}
+
+/* Before it is known what it is to be attached to, which error_log says */
+TEST_F(log, why_a_program_takes_no_link)
+{
+	union bpf_attr open = { .raw_tracepoint.prog_fd = 999 };
+	static char name[1024];
+	union bpf_attr attr = {
+		.link_create.prog_fd = 999,
+		.link_create.attach_type = BPF_TRACE_KPROBE_MULTI,
+	};
+
+	EXPECT_EQ(-EBADF, bpf_logged(_metadata, BPF_LINK_CREATE, &attr));
+	EXPECT_STREQ("prog_fd 999 is not a BPF program\n", text);
+	EXPECT_EQ(-EBADF, bpf_logged(_metadata, BPF_RAW_TRACEPOINT_OPEN, &open));
+	EXPECT_STREQ("prog_fd 999 is not a BPF program\n", text);
+	open.raw_tracepoint.prog_fd = prog_load_type(BPF_PROG_TYPE_SOCKET_FILTER, 0, 0);
+	EXPECT_EQ(-EINVAL, bpf_logged(_metadata, BPF_RAW_TRACEPOINT_OPEN, &open));
+	EXPECT_STREQ("Programs of type 1 do not go to tracepoints\n", text);
+	memset(name, 'x', sizeof(name) - 1);
+	open = self->none;
+	open.raw_tracepoint.name = (unsigned long)name;
+	EXPECT_EQ(-ENOENT, bpf_logged(_metadata, BPF_RAW_TRACEPOINT_OPEN, &open));
+	EXPECT_STREQ("No tracepoint has a name of this length\n", text);
+	attr.link_create.prog_fd = prog_load_type(BPF_PROG_TYPE_KPROBE, 0, 0);
+	EXPECT_EQ(-EINVAL, bpf_logged(_metadata, BPF_LINK_CREATE, &attr));
+	EXPECT_TRUE(begins("A program of type 2, loaded for attach_type 0, cannot be linked as "))
+		TH_LOG("%s", text);
+	EXPECT_STREQ("", entries());
+}
+
 /* A command that is longer than what the log takes at once is cut off, and nothing else */
 TEST_F(log, of_a_long_command)
 {
