@@ -8,7 +8,12 @@
  * So operations that are about to take a lock, or hold one, are counted on each CPU, with
  * interrupts off. The first one waits for its locks, those on top of it only try. That is
  * what keeps them from a deadlock: no CPU waits for a lock on top of an operation, and
- * within one the locks have an order: LRU list, bucket, free list.
+ * within one the locks have an order: LRU list, bucket, free list. Task and cgroup storage
+ * have counts of their own, and are as busy on top of an operation as on top of themselves.
+ *
+ * This does not know of what programs of type TRACING can wait for besides, on top of an
+ * operation, too: the storage of sockets, spin locks and timers in values, and task storage
+ * in the midst of cgroup storage or the other way round.
  *
  * An NMI in the middle of a change of the count finds it before or after, and leaves it as
  * it was; before, no lock is held yet, and after, there is an operation for it to be on
@@ -57,6 +62,36 @@ static __always_inline bool bpf_map_op_below(void)
 }
 
 /*
+ * bpf_map_wait_lock() - take a lock in an operation that waits, or may not be refused one
+ *
+ * Lockdep objects when a lock that is used elsewhere is waited for in NMI context, which a
+ * program on a breakpoint is in. It cannot know that an operation on top of another does not
+ * wait. So there this is raw_spin_lock() without the report to lockdep. raw_spin_unlock()
+ * reports nothing in NMI context.
+ */
+static __always_inline void bpf_map_wait_lock(raw_spinlock_t *lock)
+{
+	if (IS_ENABLED(CONFIG_LOCKDEP) && in_nmi()) {
+		preempt_disable();
+		do_raw_spin_lock(lock);
+	} else {
+		raw_spin_lock(lock);
+	}
+}
+
+/*
+ * bpf_map_trylock() - take a lock on top of an operation
+ *
+ * With one CPU, raw_spin_trylock() does not know who has it.
+ */
+static __always_inline bool bpf_map_trylock(raw_spinlock_t *lock)
+{
+	if (!IS_ENABLED(CONFIG_SMP) && !IS_ENABLED(CONFIG_DEBUG_SPINLOCK))
+		return false;
+	return raw_spin_trylock(lock);
+}
+
+/*
  * bpf_map_lock() - an operation with one lock: take it, if that can be waited for or it is
  * free
  *
@@ -65,12 +100,11 @@ static __always_inline bool bpf_map_op_below(void)
 static __always_inline bool bpf_map_lock(raw_spinlock_t *lock, unsigned long *flags)
 {
 	local_irq_save(*flags);
-	/* In an NMI, lockdep takes it amiss to wait for a lock that is used elsewhere. */
-	if (bpf_map_op_begin() && !in_nmi()) {
-		raw_spin_lock(lock);
+	if (likely(bpf_map_op_begin())) {
+		bpf_map_wait_lock(lock);
 		return true;
 	}
-	if (raw_spin_trylock(lock))
+	if (bpf_map_trylock(lock))
 		return true;
 
 	bpf_map_op_end();

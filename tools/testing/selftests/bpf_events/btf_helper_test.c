@@ -70,18 +70,6 @@ static int attach_storage_delete(struct rig *rig, int map)
 	return attach_body(rig, body, ARRAY_SIZE(body));
 }
 
-static int storage_create(int types)
-{
-	union bpf_attr attr = {
-		.map_type = BPF_MAP_TYPE_TASK_STORAGE,
-		.key_size = 4, .value_size = 8, .map_flags = BPF_F_NO_PREALLOC,
-		.map_name = BPF_NAME, .btf_fd = types,
-		.btf_key_type_id = TYPE_INT, .btf_value_type_id = TYPE_LONG,
-	};
-
-	return sys_bpf(BPF_MAP_CREATE, &attr);
-}
-
 static void *result_of_thread(void *arg)
 {
 	return (void *)result(arg);

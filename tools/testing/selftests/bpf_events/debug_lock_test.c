@@ -91,4 +91,72 @@ TEST_F(lock, two_programs_with_one_map)
 	}
 }
 
+FIXTURE(breakpoint) {
+	struct area area;
+	__u64 optimize;
+};
+
+FIXTURE_SETUP(breakpoint)
+{
+	const char *missing = prepare();
+
+	read_u64(OPTIMIZE, &self->optimize);
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (access(TRACEFS "/events/lock/lock_acquire", F_OK))
+		SKIP(return, "CONFIG_LOCKDEP");
+	ASSERT_EQ(0, area_create(&self->area));
+	write_file(OPTIMIZE, 0, "0");
+}
+
+FIXTURE_TEARDOWN_PARENT(breakpoint)
+{
+	write_file(OPTIMIZE, 0, "%llu", self->optimize);
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/*
+ * Lockdep takes a breakpoint for an NMI, which must not wait for a lock that is used
+ * elsewhere: the program is on top of no operation, and waits, without a report
+ */
+TEST_F(breakpoint, works_on_maps)
+{
+	const struct {
+		enum bpf_map_type type;
+		__u32 flags;
+	} maps[] = {
+		{ BPF_MAP_TYPE_QUEUE }, { BPF_MAP_TYPE_STACK }, { BPF_MAP_TYPE_RINGBUF },
+		{ BPF_MAP_TYPE_STACK_TRACE }, { BPF_MAP_TYPE_HASH },
+		{ BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC }, { BPF_MAP_TYPE_LRU_HASH },
+		{ BPF_MAP_TYPE_LRU_HASH, BPF_F_NO_COMMON_LRU }, { BPF_MAP_TYPE_LPM_TRIE },
+	};
+	struct area *area = &self->area;
+	union bpf_attr attr;
+	int i, j, map, prog, fd;
+	struct probe probe;
+
+	ASSERT_EQ(0, probe_create_body(&probe, "event", BODY_FUNC, 0));
+	for (i = 0; i < ARRAY_SIZE(maps); i++) {
+		map = op_map(maps[i].type, maps[i].flags);
+		ASSERT_LE(0, map);
+		area_set(area, OPS, 0);
+		area_set(area, REFUSED, 0);
+		/* First elsewhere */
+		raw_tp_attr(&attr);
+		prog = op_prog(&attr, area, NULL, maps[i].type, map);
+		fd = raw_tp_open(prog, "task_rename", 0);
+		ASSERT_LE(0, fd);
+		hit_rename();
+		close(fd);
+		load_attr(&attr, BPF_PROG_TYPE_KPROBE, 0, 0);
+		fd = attach(&probe, op_prog(&attr, area, NULL, maps[i].type, map));
+		ASSERT_LE(0, fd);
+		for (j = 1; j < 100; j++)
+			hit_body();
+		EXPECT_EQ(j, area_get(area, OPS)) TH_LOG("map %d", i);
+		EXPECT_EQ(0, area_get(area, REFUSED)) TH_LOG("map %d", i);
+		close(fd);
+	}
+}
+
 TEST_HARNESS_MAIN

@@ -4,7 +4,10 @@
  * that works on the same map: it is told so, and does not wait for itself.  The
  * operation is that of a program on a tracepoint, which does not keep kprobes out.
  */
+#include <pthread.h>
+
 #include "common.h"
+#include "link.h"
 #include "map_op.h"
 #include "raw_tp.h"
 
@@ -14,10 +17,12 @@ FIXTURE(lock) {
 	struct area upper;
 	struct area lower;
 	int map;
+	char func[64];		/* as the compiler has named it */
 };
 
 FIXTURE_VARIANT(lock) {
 	enum bpf_map_type type;
+	enum bpf_map_type upper;	/* of another map, which the kprobe works on */
 	__u32 flags;
 	const char *func;	/* which is called with the lock held; NULL: see unlocks */
 	bool refuses;		/* there is no other lock to take */
@@ -26,7 +31,7 @@ FIXTURE_VARIANT(lock) {
 
 FIXTURE_VARIANT_ADD(lock, lpm_trie) {
 	.type = BPF_MAP_TYPE_LPM_TRIE,
-	.func = "bpf_map_kmalloc_node", .refuses = true, .deletes = true,
+	.func = "longest_prefix_match", .refuses = true, .deletes = true,
 };
 
 FIXTURE_VARIANT_ADD(lock, lru_hash) {
@@ -44,7 +49,10 @@ FIXTURE_VARIANT_ADD(lock, lru_percpu_hash) {
 	.func = "htab_lru_map_delete_node", .refuses = true, .deletes = true,
 };
 
-/* No unlock_lpm_trie: a trie takes locks of timers as well, by kfree_rcu(). */
+FIXTURE_VARIANT_ADD(lock, lru_hash_and_task_storage) {
+	.type = BPF_MAP_TYPE_LRU_HASH, .upper = BPF_MAP_TYPE_TASK_STORAGE,
+	.func = "htab_lru_map_delete_node", .refuses = true,
+};
 
 FIXTURE_VARIANT_ADD(lock, unlock_lru_hash) {
 	.type = BPF_MAP_TYPE_LRU_HASH, .refuses = true, .deletes = true,
@@ -54,7 +62,6 @@ FIXTURE_VARIANT_ADD(lock, unlock_hash) { .type = BPF_MAP_TYPE_HASH };
 
 FIXTURE_VARIANT_ADD(lock, unlock_large_hash) {
 	.type = BPF_MAP_TYPE_HASH, .flags = BPF_F_NO_PREALLOC,
-	.refuses = true, .deletes = true,
 };
 
 FIXTURE_VARIANT_ADD(lock, unlock_queue) { .type = BPF_MAP_TYPE_QUEUE, .refuses = true };
@@ -68,14 +75,34 @@ FIXTURE_VARIANT_ADD(lock, unlock_stack_trace) { .type = BPF_MAP_TYPE_STACK_TRACE
  */
 static const char * const unlocks[] = { "_raw_spin_unlock", "_raw_spin_unlock_irqrestore" };
 
+/* Attaches @prog to those of the @n functions that there are; negative is an error */
+static int attach_to(const char * const *funcs, int n, int prog)
+{
+	struct probe probe;
+	char event[32];
+	int i, err = 0;
+
+	for (i = 0; i < n && err >= 0; i++) {
+		if (!ksym(funcs[i]))
+			continue;
+		snprintf(event, sizeof(event), "event%d_%d", getpid(), i);
+		err = probe_create_at(&probe, event, funcs[i], 0, 0) ?: attach(&probe, prog);
+	}
+	return err;
+}
+
 FIXTURE_SETUP(lock)
 {
 	const char *missing = prepare();
 
 	if (missing)
 		SKIP(return, "%s", missing);
-	if (variant->func && !ksym(variant->func))
-		SKIP(return, "the compiler has inlined %s()", variant->func);
+	if (variant->func) {
+		snprintf(self->func, sizeof(self->func), "%s%s", variant->func,
+			 ksym(variant->func) ? "" : ".isra.0");
+		if (!ksym(self->func))
+			SKIP(return, "the compiler has inlined %s()", variant->func);
+	}
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->upper));
 	ASSERT_EQ(0, area_create(&self->lower));
@@ -90,23 +117,18 @@ FIXTURE_TEARDOWN_PARENT(lock)
 
 TEST_F(lock, is_not_waited_for)
 {
-	const char * const *funcs = variant->func ? &variant->func : unlocks;
+	const char *func = self->func;
+	const char * const *funcs = *func ? &func : unlocks;
 	struct area *upper = &self->upper, *lower = &self->lower;
-	struct probe probes[ARRAY_SIZE(unlocks)];
 	union bpf_attr attr;
-	char event[16];
-	int i, prog;
+	int i, prog, map = self->map;
 
+	if (variant->upper)
+		map = op_map(variant->upper, 0);
 	load_attr(&attr, BPF_PROG_TYPE_KPROBE, 0, 0);
-	prog = op_prog(&attr, upper, lower, variant->type, self->map);
+	prog = op_prog(&attr, upper, lower, variant->upper ?: variant->type, map);
 	ASSERT_LE(0, prog);
-	for (i = 0; i < (variant->func ? 1 : ARRAY_SIZE(unlocks)); i++) {
-		if (!ksym(funcs[i]))
-			continue;
-		snprintf(event, sizeof(event), "event%d", i);
-		ASSERT_EQ(0, probe_create_at(&probes[i], event, funcs[i], 0, 0));
-		ASSERT_LE(0, attach(&probes[i], prog));
-	}
+	ASSERT_LE(0, attach_to(funcs, *func ? 1 : ARRAY_SIZE(unlocks), prog));
 	raw_tp_attr(&attr);
 	prog = op_prog(&attr, lower, NULL, variant->type, self->map);
 	ASSERT_LE(0, raw_tp_open(prog, "task_rename", 0));
@@ -116,6 +138,9 @@ TEST_F(lock, is_not_waited_for)
 	EXPECT_EQ(i, area_get(lower, OPS));
 	EXPECT_EQ(0, area_get(lower, REFUSED));
 	EXPECT_EQ(0, area_get(lower, DELETE_WAITS));
+	if (ksym(funcs[0]))
+		EXPECT_LT(0, area_get(upper, OPS));
+	/* It has up to four unlocks; another key can share the bucket */
 	if (!variant->refuses)
 		EXPECT_GT(i, area_get(upper, WAITS));
 	if (variant->refuses && ksym(funcs[0]))
@@ -182,6 +207,176 @@ TEST(element_is_not_taken_for_a_spare_one_while_it_is_replaced)
 	EXPECT_EQ(-EBUSY, (long)area_get(&upper, RESULT));
 	for (i = 0; i < ARRAY_SIZE(keys); i++)
 		EXPECT_EQ(0, map_lookup(map, &keys[i], &value)) TH_LOG("key %llu", keys[i]);
+}
+
+/* Two processes, each with programs that work on two maps: first one, on top the other */
+static int hit_across(const int maps[2], pthread_barrier_t *both, int cpu)
+{
+	struct area upper, lower;
+	union bpf_attr attr;
+	int i, prog;
+
+	if (pin(cpu) || area_create(&upper) || area_create(&lower))
+		return -1;
+	load_attr(&attr, BPF_PROG_TYPE_KPROBE, 0, 0);
+	prog = op_prog(&attr, &upper, &lower, BPF_MAP_TYPE_QUEUE, maps[!cpu]);
+	if (prog < 0 || attach_to(unlocks, ARRAY_SIZE(unlocks), prog) < 0)
+		return -1;
+	raw_tp_attr(&attr);
+	prog = op_prog(&attr, &lower, NULL, BPF_MAP_TYPE_QUEUE, maps[cpu]);
+	if (raw_tp_open(prog, "task_rename", 0) < 0)
+		return -1;
+	pthread_barrier_wait(both);
+	for (i = 0; i < rounds(4 * HITS); i++)
+		hit_rename();
+	if (ksym(unlocks[0]) && !area_get(&upper, OPS))
+		return -1;
+	return area_get(&lower, REFUSED) || area_get(&lower, OPS) != i;
+}
+
+TEST(two_cpus_do_not_wait_for_each_other)
+{
+	const char *missing = prepare();
+	pthread_barrierattr_t shared;
+	pthread_barrier_t *both;
+	int maps[2], i;
+	pid_t child;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "one CPU");
+	both = mmap(NULL, sizeof(*both), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		    -1, 0);
+	ASSERT_NE(MAP_FAILED, both);
+	pthread_barrierattr_init(&shared);
+	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+	ASSERT_EQ(0, pthread_barrier_init(both, &shared, 2));
+	for (i = 0; i < ARRAY_SIZE(maps); i++) {
+		maps[i] = op_map(BPF_MAP_TYPE_QUEUE, 0);
+		ASSERT_LE(0, maps[i]);
+	}
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child)
+		_exit(hit_across(maps, both, 1));
+	EXPECT_EQ(0, hit_across(maps, both, 0));
+	EXPECT_EQ(0, child_status(child));
+}
+
+/* So many in a map, more than 64 for each CPU, that it is counted by CPU */
+#define ELEMS (128ULL * sysconf(_SC_NPROCESSORS_CONF))
+
+static int fill(int map, __u64 first, __u64 n)
+{
+	int err = 0;
+
+	for (; n && !err; first++, n--)
+		err = map_update(map, &first, &first);
+	return err;
+}
+
+/* The last one is more than there is room for */
+static int overfill(int map)
+{
+	return fill(map, 0, ELEMS) ?: fill(map, ELEMS, 1);
+}
+
+/* What one CPU adds and another takes away must not leave room, or none */
+TEST(elements_of_a_large_map_are_counted)
+{
+	const char *missing = prepare();
+	__u64 key, empty, full;
+	int map, cpu;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, ELEMS, BPF_F_NO_PREALLOC);
+	ASSERT_LE(0, map);
+	empty = fdinfo_number(map, "memlock");
+	for (cpu = 0; cpu < 4 && cpu < sysconf(_SC_NPROCESSORS_ONLN); cpu++) {
+		ASSERT_EQ(0, pin(cpu));
+		EXPECT_EQ(-E2BIG, overfill(map)) TH_LOG("CPU %d", cpu);
+		full = fdinfo_number(map, "memlock");
+		/* Of each element at least the key and the value */
+		EXPECT_LE(empty + 16 * ELEMS, full);
+		key = 5;
+		EXPECT_EQ(0, map_update(map, &key, &key));
+		EXPECT_EQ(0, map_delete(map, &key));
+		EXPECT_EQ(0, fill(map, ELEMS + 1, 1));
+		EXPECT_EQ(-E2BIG, map_update(map, &key, &key));
+		key = ELEMS + 1;
+		EXPECT_EQ(0, map_delete(map, &key));
+		ASSERT_EQ(0, pin(0));
+		for (key = 0; key < ELEMS; key++)
+			EXPECT_EQ(key == 5 ? -ENOENT : 0, map_delete(map, &key));
+		EXPECT_EQ(empty, fdinfo_number(map, "memlock"));
+	}
+}
+
+/* Who reads how large a map is counts its elements; a program comes in between */
+TEST(count_is_not_waited_for)
+{
+	const char *missing = prepare();
+	static struct area area;
+	union bpf_attr attr;
+	__u64 hits;
+	int map;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, area_create(&area));
+	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, ELEMS, BPF_F_NO_PREALLOC);
+	ASSERT_LE(0, map);
+	/* So that each update counts all */
+	ASSERT_EQ(-E2BIG, overfill(map));
+	load_attr(&attr, BPF_PROG_TYPE_KPROBE, 0, 0);
+	ASSERT_LE(0, attach_to(unlocks, ARRAY_SIZE(unlocks),
+			       replace_prog(&attr, &area, map, 1)));
+	hits = area_get(&area, OPS);
+	EXPECT_NE(~0ULL, fdinfo_number(map, "memlock"));
+	EXPECT_LT(hits, area_get(&area, OPS));
+}
+
+#define VALUE 8192	/* bpf_mem_alloc keeps one or two nodes with it at hand, no more */
+
+struct trie_key {
+	__u32 bits;
+	__u8 data[4];
+};
+
+TEST(trie_of_large_values)
+{
+	const struct trie_key keys[] = {
+		{ 32, { 0, 0, 0, 1 } }, { 32, { 0, 0, 0, 2 } }, { 32, { 128, 0, 0, 3 } },
+		{ 0 }, { 16, { 0, 0 } }, { 30, { 0, 0, 0, 0 } },
+	};
+	static __u8 value[VALUE], found[VALUE];
+	const char *missing = prepare();
+	int map, round, i, j;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	map = map_create(BPF_MAP_TYPE_LPM_TRIE, sizeof(*keys), VALUE, 64, BPF_F_NO_PREALLOC);
+	ASSERT_LE(0, map);
+	for (round = 0; round < 64; round++) {
+		/* In another order each time: nodes become intermediate ones, and back */
+		for (i = 0; i < ARRAY_SIZE(keys); i++) {
+			j = (i + round) % ARRAY_SIZE(keys);
+			memset(value, round + j, sizeof(value));
+			ASSERT_EQ(0, map_update(map, &keys[j], value))
+				TH_LOG("round %d, key %d", round, j);
+		}
+		for (i = 0; i < ARRAY_SIZE(keys); i++) {
+			j = (i * 5 + round / 2) % ARRAY_SIZE(keys);
+			memset(value, round + j, sizeof(value));
+			ASSERT_EQ(0, map_lookup(map, &keys[j], found));
+			EXPECT_EQ(0, memcmp(value, found, sizeof(value)))
+				TH_LOG("round %d, key %d", round, j);
+			ASSERT_EQ(0, map_delete(map, &keys[j]));
+		}
+	}
 }
 
 TEST_HARNESS_MAIN

@@ -4,12 +4,14 @@
 #define BPF_EVENTS_MAP_OP_H
 
 #include "body.h"
+#include "types.h"
 
 /*
  * Slots: the operations begun, those that were refused, those of them that would have had
- * to wait, as well as the deletions that would, and whether an operation is under way
+ * to wait, as well as the deletions that would, whether an operation is under way, and its
+ * number, if that goes into a key
  */
-enum { OPS, REFUSED, WAITS, DELETE_WAITS, UNDER_WAY };
+enum { OPS, REFUSED, WAITS, DELETE_WAITS, UNDER_WAY, NUMBER };
 
 #define KEYS 128	/* that each of the two programs uses, of a map which has keys */
 
@@ -28,6 +30,8 @@ static inline int op_map(enum bpf_map_type type, __u32 flags)
 		return map_create(type, 8, 8, KEYS / 4, flags);
 	case BPF_MAP_TYPE_LPM_TRIE:
 		return map_create(type, 8, 8, 2 * KEYS, BPF_F_NO_PREALLOC);
+	case BPF_MAP_TYPE_TASK_STORAGE:
+		return storage_create(types_load());
 	default:	/* large enough to be counted by CPU if it is not preallocated */
 		return map_create(type, 8, 8, flags & BPF_F_NO_PREALLOC ? 1 << 16 : 2 * KEYS,
 				  flags);
@@ -60,9 +64,27 @@ static inline size_t op_insns(struct bpf_insn *to, enum bpf_map_type type, int m
 		BPF_MOV64_IMM(BPF_REG_3, BPF_F_REUSE_STACKID),
 		BPF_EMIT_CALL(BPF_FUNC_get_stackid),
 	};
-	/* Adds the element of its number, and deletes an older one; of a trie, 32 bits */
+	/* Makes the storage of the task; NULL is turned into an errno */
+	const struct bpf_insn storage[] = {
+		BPF_EMIT_CALL(BPF_FUNC_get_current_task_btf),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_0),
+		BPF_MOV64_IMM(BPF_REG_3, 0),
+		BPF_MOV64_IMM(BPF_REG_4, BPF_LOCAL_STORAGE_GET_F_CREATE),
+		BPF_EMIT_CALL(BPF_FUNC_task_storage_get),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, 0, 2),
+		BPF_MOV64_IMM(BPF_REG_0, -EBUSY),
+		BPF_JMP_A(1),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+	};
+	/*
+	 * Adds the element of its number, and deletes the one that it added KEYS / 2 times
+	 * ago, so none is replaced; of a trie, 32 bits
+	 */
 	const struct bpf_insn update[] = {
-		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_7, 8 * OPS),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_RAW_INSN(BPF_STX | BPF_DW | BPF_ATOMIC, BPF_REG_7, BPF_REG_0, 8 * NUMBER,
+			     BPF_ADD | BPF_FETCH),
 		BPF_ALU64_IMM(BPF_AND, BPF_REG_0, KEYS - 1),
 		BPF_ALU64_IMM(BPF_OR, BPF_REG_0, upper ? KEYS : 0),
 		BPF_STX_MEM(BPF_W, BPF_REG_10, BPF_REG_0, -4),
@@ -98,6 +120,9 @@ static inline size_t op_insns(struct bpf_insn *to, enum bpf_map_type type, int m
 	case BPF_MAP_TYPE_STACK_TRACE:
 		memcpy(to, stack, sizeof(stack));
 		return ARRAY_SIZE(stack);
+	case BPF_MAP_TYPE_TASK_STORAGE:
+		memcpy(to, storage, sizeof(storage));
+		return ARRAY_SIZE(storage);
 	default:
 		memcpy(to, update, sizeof(update));
 		return ARRAY_SIZE(update);
