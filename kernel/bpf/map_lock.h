@@ -11,9 +11,9 @@
  * within one the locks have an order: LRU list, bucket, free list. Task and cgroup storage
  * have counts of their own, and are as busy on top of an operation as on top of themselves.
  *
- * This does not know of what programs of type TRACING can wait for besides, on top of an
- * operation, too: the storage of sockets, spin locks and timers in values, and task storage
- * in the midst of cgroup storage or the other way round.
+ * This does not know of what else programs can wait for on top of an operation: those of
+ * type TRACING for the storage of sockets, and for spin locks and timers in values; and any
+ * for task storage in the midst of cgroup storage, or the other way round.
  *
  * An NMI in the middle of a change of the count finds it before or after, and leaves it as
  * it was; before, no lock is held yet, and after, there is an operation for it to be on
@@ -82,13 +82,12 @@ static __always_inline void bpf_map_wait_lock(raw_spinlock_t *lock)
 /*
  * bpf_map_trylock() - take a lock on top of an operation
  *
- * With one CPU, raw_spin_trylock() does not know who has it.
+ * With CONFIG_SMP=n, raw_spin_trylock() does not know who has it, or takes it for a bug
+ * that somebody has.
  */
 static __always_inline bool bpf_map_trylock(raw_spinlock_t *lock)
 {
-	if (!IS_ENABLED(CONFIG_SMP) && !IS_ENABLED(CONFIG_DEBUG_SPINLOCK))
-		return false;
-	return raw_spin_trylock(lock);
+	return IS_ENABLED(CONFIG_SMP) && raw_spin_trylock(lock);
 }
 
 /*
@@ -99,6 +98,7 @@ static __always_inline bool bpf_map_trylock(raw_spinlock_t *lock)
  */
 static __always_inline bool bpf_map_lock(raw_spinlock_t *lock, unsigned long *flags)
 {
+	preempt_disable();
 	local_irq_save(*flags);
 	if (likely(bpf_map_op_begin())) {
 		bpf_map_wait_lock(lock);
@@ -109,6 +109,7 @@ static __always_inline bool bpf_map_lock(raw_spinlock_t *lock, unsigned long *fl
 
 	bpf_map_op_end();
 	local_irq_restore(*flags);
+	preempt_enable();
 	return false;
 }
 
@@ -117,6 +118,7 @@ static __always_inline void bpf_map_unlock(raw_spinlock_t *lock, unsigned long f
 	raw_spin_unlock(lock);
 	bpf_map_op_end();
 	local_irq_restore(flags);
+	preempt_enable();	/* last, for what is to run instead */
 }
 
 #endif /* __BPF_MAP_LOCK_H */

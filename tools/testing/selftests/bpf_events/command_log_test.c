@@ -10,6 +10,7 @@
 #include "error_log.h"
 #include "multi.h"
 #include "raw_tp.h"
+#include "types.h"
 #include "umulti.h"
 
 #define UNPRIV "/proc/sys/kernel/unprivileged_bpf_disabled"
@@ -551,6 +552,53 @@ TEST_F(log, why_a_program_takes_no_link)
 	EXPECT_EQ(-EINVAL, bpf_logged(_metadata, BPF_LINK_CREATE, &attr));
 	EXPECT_TRUE(begins("A program of type 2, loaded for attach_type 0, cannot be linked as "))
 		TH_LOG("%s", text);
+	EXPECT_STREQ("", entries());
+}
+
+/* What programs of type TRACING and EXT are linked to: the log alone says why not */
+TEST_F(log, why_a_link_to_a_function_is_refused)
+{
+	union bpf_attr fentry, ext, open = {}, attr = {
+		.link_create.attach_type = BPF_TRACE_FENTRY,
+	};
+	int link, types;
+
+	load_attr(&fentry, BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, btf_func_id(FUNC));
+	attr.link_create.prog_fd = own_count_prog(&fentry, &self->area);
+	ASSERT_LE(0, (int)attr.link_create.prog_fd);
+	attr.link_create.target_fd = self->prog;
+	EXPECT_EQ(-EINVAL, bpf_logged(_metadata, BPF_LINK_CREATE, &attr));
+	EXPECT_STREQ("target_fd and target_btf_id go together\n", text);
+	attr.link_create.target_btf_id = 1;
+	EXPECT_EQ(-EINVAL, bpf_logged(_metadata, BPF_LINK_CREATE, &attr));
+	EXPECT_STREQ("target_fd is for programs of type EXT alone\n", text);
+	open = self->none;
+	open.raw_tracepoint.prog_fd = attr.link_create.prog_fd;
+	EXPECT_EQ(-EINVAL, bpf_logged(_metadata, BPF_RAW_TRACEPOINT_OPEN, &open));
+	EXPECT_STREQ("This program has its place since it was loaded\n", text);
+	attr.link_create.target_fd = 0;
+	attr.link_create.target_btf_id = 0;
+	link = bpf_logged(_metadata, BPF_LINK_CREATE, &attr);
+	ASSERT_LE(0, link);
+	EXPECT_STREQ("", text);
+	EXPECT_EQ(-EBUSY, bpf_logged(_metadata, BPF_LINK_CREATE, &attr));
+	EXPECT_STREQ("This program is there already, or the place is replaced\n", text);
+	close(link);
+
+	types = types_load();
+	load_attr(&ext, BPF_PROG_TYPE_EXT, 0, TYPE_FILTER);
+	filter_types(&ext, types);
+	ext.attach_prog_fd = target_load(types);
+	attr = (union bpf_attr) { .link_create.prog_fd = own_count_prog(&ext, &self->area) };
+	ASSERT_LE(0, (int)attr.link_create.prog_fd);
+	attr.link_create.target_fd = 999;
+	attr.link_create.target_btf_id = TYPE_FILTER;
+	EXPECT_EQ(-EBADF, bpf_logged(_metadata, BPF_LINK_CREATE, &attr));
+	EXPECT_STREQ("target_fd 999 is not a BPF program\n", text);
+	/* Found by the verifier's function, with its own words */
+	attr.link_create.target_fd = target_load(-1);
+	EXPECT_GT(0, bpf_logged(_metadata, BPF_LINK_CREATE, &attr));
+	EXPECT_NE(0, *text);
 	EXPECT_STREQ("", entries());
 }
 

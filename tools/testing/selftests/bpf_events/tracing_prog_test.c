@@ -23,27 +23,6 @@ FIXTURE_VARIANT_ADD(tracing_prog, fexit) {
 	.attach = BPF_TRACE_FEXIT,
 };
 
-/* With types, or without */
-static int target_load(int types)
-{
-	const struct bpf_func_info func = { .insn_off = 0, .type_id = TYPE_PROG };
-	const struct bpf_insn insns[] = {
-		BPF_MOV64_IMM(BPF_REG_0, 7),
-		BPF_EXIT_INSN(),
-	};
-	union bpf_attr attr;
-
-	prog_attr(&attr, insns, ARRAY_SIZE(insns));
-	attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
-	if (types >= 0) {
-		attr.prog_btf_fd = types;
-		attr.func_info_rec_size = sizeof(func);
-		attr.func_info = (unsigned long)&func;
-		attr.func_info_cnt = 1;
-	}
-	return prog_load_attr(&attr);
-}
-
 FIXTURE_SETUP(tracing_prog)
 {
 	const char *missing = tracing_prepare();
@@ -53,7 +32,7 @@ FIXTURE_SETUP(tracing_prog)
 	ASSERT_EQ(0, area_create(&self->area));
 	self->target = target_load(types_load());
 	ASSERT_LE(0, self->target);
-	load_attr(&self->attr, BPF_PROG_TYPE_TRACING, variant->attach, TYPE_PROG);
+	load_attr(&self->attr, BPF_PROG_TYPE_TRACING, variant->attach, TYPE_FILTER);
 	self->attr.attach_prog_fd = self->target;
 }
 
@@ -114,7 +93,7 @@ TEST_F(tracing_prog, keeps_the_other)
 	ASSERT_EQ(0, link_info(fd, &info));
 	EXPECT_EQ(variant->attach, info.tracing.attach_type);
 	EXPECT_EQ(id, info.tracing.target_obj_id);
-	EXPECT_EQ(TYPE_PROG, info.tracing.target_btf_id);
+	EXPECT_EQ(TYPE_FILTER, info.tracing.target_btf_id);
 	EXPECT_EQ(7, run(prog_by_id(id)));
 	EXPECT_EQ(1, area_get(&self->area, 0));
 }
@@ -136,15 +115,15 @@ static int try_on(enum bpf_attach_type attach, int target, __u32 btf_id)
 
 TEST_F(tracing_prog, errors)
 {
-	EXPECT_LE(0, try_on(variant->attach, self->target, TYPE_PROG));
+	EXPECT_LE(0, try_on(variant->attach, self->target, TYPE_FILTER));
 	/* A function that it does not have, a type that is not a function */
 	EXPECT_EQ(-EINVAL, try_on(variant->attach, self->target, TYPE_CALLBACK));
 	EXPECT_EQ(-EINVAL, try_on(variant->attach, self->target, TYPE_LONG));
-	EXPECT_EQ(-EINVAL, try_on(variant->attach, target_load(-1), TYPE_PROG));
+	EXPECT_EQ(-EINVAL, try_on(variant->attach, target_load(-1), TYPE_FILTER));
 	/* Other kinds are for the kernel's own */
-	EXPECT_EQ(-EINVAL, try_on(BPF_MODIFY_RETURN, self->target, TYPE_PROG));
-	EXPECT_EQ(-EINVAL, try_on(BPF_TRACE_RAW_TP, self->target, TYPE_PROG));
-	EXPECT_EQ(-EINVAL, try_on(variant->attach, self->area.fd, TYPE_PROG));
+	EXPECT_EQ(-EINVAL, try_on(BPF_MODIFY_RETURN, self->target, TYPE_FILTER));
+	EXPECT_EQ(-EINVAL, try_on(BPF_TRACE_RAW_TP, self->target, TYPE_FILTER));
+	EXPECT_EQ(-EINVAL, try_on(variant->attach, self->area.fd, TYPE_FILTER));
 }
 
 TEST_HARNESS_MAIN

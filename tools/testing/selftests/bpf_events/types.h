@@ -128,9 +128,12 @@ static inline int btf_member(const char *name, const char *member)
 	BPF_RAW_INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, id)
 
 /* What maps have in them, and functions of programs */
-enum { TYPE_INT = 1, TYPE_LONG, TYPE_PROTO, TYPE_PROG, TYPE_CALLBACK };
+enum {
+	TYPE_INT = 1, TYPE_LONG, TYPE_PROTO, TYPE_PROG, TYPE_CALLBACK,
+	TYPE_SKB, TYPE_SKB_PTR, TYPE_FILTER_PROTO, TYPE_FILTER,
+};
 
-#define STRINGS "\0int\0long\0prog\0callback"
+#define STRINGS "\0int\0long\0prog\0callback\0__sk_buff\0filter\0skb"
 
 struct int_type {
 	struct btf_type type;
@@ -141,13 +144,16 @@ static const struct {
 	struct btf_header head;
 	struct int_type ints[2];
 	struct btf_type funcs[3];
+	struct btf_type filter[3];
+	struct btf_param skb;
+	struct btf_type filter_func;
 	char strings[sizeof(STRINGS)];
 } types = {
 	.head = {
 		.magic = BTF_MAGIC, .version = BTF_VERSION,
 		.hdr_len = sizeof(types.head),
-		.type_len = sizeof(types.ints) + sizeof(types.funcs),
-		.str_off = sizeof(types.ints) + sizeof(types.funcs),
+		.type_len = offsetof(typeof(types), strings) - sizeof(types.head),
+		.str_off = offsetof(typeof(types), strings) - sizeof(types.head),
 		.str_len = sizeof(STRINGS),
 	},
 	.ints = {
@@ -159,13 +165,21 @@ static const struct {
 		{ 10, BTF_KIND_FUNC << 24 | BTF_FUNC_GLOBAL, { TYPE_PROTO } },
 		{ 15, BTF_KIND_FUNC << 24 | BTF_FUNC_STATIC, { TYPE_PROTO } },
 	},
+	.filter = {
+		{ 24, BTF_KIND_STRUCT << 24 },
+		{ 0, BTF_KIND_PTR << 24, { TYPE_SKB } },
+		{ 0, BTF_KIND_FUNC_PROTO << 24 | 1, { TYPE_INT } },
+	},
+	.skb = { 41, TYPE_SKB_PTR },
+	.filter_func = { 34, BTF_KIND_FUNC << 24 | BTF_FUNC_GLOBAL, { TYPE_FILTER_PROTO } },
 	.strings = STRINGS,
 };
 
 static inline int types_load(void)
 {
 	union bpf_attr attr = {
-		.btf = (unsigned long)&types, .btf_size = sizeof(types),
+		.btf = (unsigned long)&types,
+		.btf_size = offsetof(typeof(types), strings) + sizeof(STRINGS),
 	};
 
 	return sys_bpf(BPF_BTF_LOAD, &attr);
@@ -182,6 +196,33 @@ static inline int storage_create(int types)
 	};
 
 	return sys_bpf(BPF_MAP_CREATE, &attr);
+}
+
+/* Says of the program of @attr, a socket filter or what replaces one, which types it has */
+static inline void filter_types(union bpf_attr *attr, int types)
+{
+	static const struct bpf_func_info func = { .insn_off = 0, .type_id = TYPE_FILTER };
+
+	attr->prog_btf_fd = types;
+	attr->func_info_rec_size = sizeof(func);
+	attr->func_info = (unsigned long)&func;
+	attr->func_info_cnt = 1;
+}
+
+/* A socket filter that returns 7, with types or without */
+static inline int target_load(int types)
+{
+	const struct bpf_insn insns[] = {
+		BPF_MOV64_IMM(BPF_REG_0, 7),
+		BPF_EXIT_INSN(),
+	};
+	union bpf_attr attr;
+
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
+	if (types >= 0)
+		filter_types(&attr, types);
+	return prog_load_attr(&attr);
 }
 
 #endif /* BPF_EVENTS_TYPES_H */
