@@ -42,7 +42,6 @@ static struct symbol {
 } *symbols;
 static size_t nr_symbols;
 
-static double interval = 1;
 
 static const char usage_text[] =
 	"usage: dropmon [-d SECONDS] [-i SECONDS]\n"
@@ -50,11 +49,6 @@ static const char usage_text[] =
 	"  -d SECONDS  stop after that time\n"
 	"  -i SECONDS  print the counts so often, instead of every second\n"
 	"  -h          show this\n";
-
-static void option(int opt, const char *arg)
-{
-	interval = sample_parse_seconds(arg);
-}
 
 /*
  * int count_drop(__u64 *args)	// of kfree_skb: skb, location, reason, rx_sk
@@ -201,7 +195,8 @@ int main(int argc, char **argv)
 {
 	int map, filter;
 
-	sample_options(argc, argv, usage_text, "i:", option);
+	sample_interval = 1;
+	sample_options(argc, argv, usage_text, "i:", NULL);
 	map = bpf_map_create(BPF_MAP_TYPE_HASH, "drops", sizeof(__u64), sizeof(__u64), MAX, NULL);
 	if (map < 0)
 		sample_fail(SAMPLE_LOAD, "creating the map", errno);
@@ -209,7 +204,7 @@ int main(int argc, char **argv)
 	filter = attach(load_program(map));
 	sample_start("counting");
 
-	while (sample_wait(interval))
+	while (sample_wait(sample_interval))
 		report(map);
 	detach(filter);
 	report(map);

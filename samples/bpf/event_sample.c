@@ -24,6 +24,10 @@
 static const char *usage_text;
 static double start, duration = NEVER;
 static bool verbose, attaching;
+
+double sample_interval = NEVER;
+bool sample_json;
+
 static int signals = -1;	/* SIGINT and SIGTERM, to be read */
 
 static struct attached {
@@ -107,7 +111,7 @@ double sample_time(void)
 	return now() - start;
 }
 
-double sample_parse_seconds(const char *text)
+static double parse_seconds(const char *text)
 {
 	char *end;
 	double seconds = strtod(text, &end);
@@ -147,13 +151,17 @@ void sample_options(int argc, char **argv, const char *usage, const char *more,
 	snprintf(known, sizeof(known), "d:vh%s", more);
 	while ((opt = getopt_long(argc, argv, known, longs, NULL)) != -1) {
 		if (opt == 'd')
-			duration = sample_parse_seconds(optarg);
+			duration = parse_seconds(optarg);
 		else if (opt == 'v')
 			verbose = true;
 		else if (opt == 'h')
 			exit(fputs(usage, stdout) < 0);
 		else if (!strchr(known, opt) || opt == '?')
 			sample_usage();
+		else if (opt == 'i')
+			sample_interval = parse_seconds(optarg);
+		else if (opt == 'j')
+			sample_json = true;
 		else
 			option(opt, optarg);
 	}
@@ -316,7 +324,7 @@ static __u64 number_of(const char *fdinfo, const char *key)
 }
 
 /* The lines "bpf_missed_REASON:\tCOUNT" */
-static void print_reasons(const char *fdinfo, bool json)
+static void print_reasons(const char *fdinfo)
 {
 	static const char prefix[] = "bpf_missed_";
 	const char *separator = "", *line = fdinfo;
@@ -326,38 +334,38 @@ static void print_reasons(const char *fdinfo, bool json)
 	for (; (line = find_line(line, prefix)); line += strlen(prefix)) {
 		if (sscanf(line + strlen(prefix), "%31[^:]: %llu", reason, &count) < 2 || !count)
 			continue;
-		printf(json ? "%s\"%s\": %llu" : "%s%s %llu", separator, reason, count);
+		printf(sample_json ? "%s\"%s\": %llu" : "%s%s %llu", separator, reason, count);
 		separator = ", ";
 	}
 }
 
-void sample_print_missed(bool json)
+void sample_print_missed(void)
 {
 	const char *separator = "";
 	struct attached *a;
 	__u64 missed;
 
-	if (json)
+	if (sample_json)
 		printf(", \"programs\": [");
 	for (a = attached; a < attached + MAX_PROGS; a++) {
 		if (a->link)
 			read_fdinfo(a);
 		missed = number_of(a->fdinfo, "bpf_prog_missed:");
-		if (json && find_line(a->fdinfo, "bpf_prog_missed:")) {
+		if (sample_json && find_line(a->fdinfo, "bpf_prog_missed:")) {
 			printf("%s{\"hits\": %llu, \"missed\": %llu", separator,
 			       number_of(a->fdinfo, "bpf_prog_hits:"), missed);
 			sample_print_string("name", a->section);
 			printf(", \"reasons\": {");
-			print_reasons(a->fdinfo, json);
+			print_reasons(a->fdinfo);
 			printf("}}");
 			separator = ", ";
 		} else if (missed) {
 			printf("not counted: %llu hits of %s (", missed, a->section);
-			print_reasons(a->fdinfo, json);
+			print_reasons(a->fdinfo);
 			puts(")");
 		}
 	}
-	if (json)
+	if (sample_json)
 		printf("]");
 }
 
@@ -392,6 +400,14 @@ void sample_print_string(const char *key, const char *text)
 			printf("\\u%04x", *c);
 	}
 	putchar('"');
+}
+
+const char *sample_device(__u32 dev)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), "%u:%u", dev >> 20, dev & 0xfffff);
+	return text;
 }
 
 char *sample_printable(char *text)

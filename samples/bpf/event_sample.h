@@ -14,13 +14,16 @@ noreturn void sample_fail(enum sample_step step, const char *what, int err);
 /* Says how the sample is to be called, exits with 2. */
 noreturn void sample_usage(void);
 
+/* Options that most samples have: -i SECONDS, which each has its own default of, and --json */
+extern double sample_interval;
+extern bool sample_json;
+
 /*
- * Options -d SECONDS, -v and -h, and those in @more, which go to @option; --json is j.
- * From now on SIGINT and SIGTERM only end sample_wait().
+ * Options -d SECONDS, -v and -h, and those in @more. Of these, i: and j are as above, and the
+ * others go to @option. From now on SIGINT and SIGTERM only end sample_wait().
  */
 void sample_options(int argc, char **argv, const char *usage, const char *more,
 		    void (*option)(int opt, const char *arg));
-double sample_parse_seconds(const char *text);
 /* Microseconds, as nanoseconds */
 __u64 sample_parse_us(const char *text);
 
@@ -46,11 +49,13 @@ void sample_set(struct bpf_object *obj, const char *map_name, const void *value,
 
 /*
  * Says how many hits each program missed, and why, so far or until it was detached;
- * nothing on a kernel that does not count them. In JSON it is a member, "programs".
+ * nothing on a kernel that does not count them. With --json it is a member, "programs".
  */
-void sample_print_missed(bool json);
+void sample_print_missed(void);
 /* Prints a member of a JSON object that is not the first. */
 void sample_print_string(const char *key, const char *text);
+/* MAJOR:MINOR of what the kernel has in s_dev, until the next call */
+const char *sample_device(__u32 dev);
 /* Replaces what a terminal might take for commands. Returns text. */
 char *sample_printable(char *text);
 

@@ -10,6 +10,9 @@
 
 #include "fsynclat.h"
 
+#define TOTALS FSYNCLAT_TOTALS
+#include "latency.bpf.h"
+
 /* What the functions of system calls have in front of their name */
 #if defined(__TARGET_ARCH_x86)
 #define PREFIX "__x64_"
@@ -52,32 +55,8 @@ struct {
 	__type(value, struct fsynclat_names);
 } names SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, FSYNCLAT_TOTALS);
-	__type(key, __u32);
-	__type(value, __u64);
-} totals SEC(".maps");
-
-/* The threshold, in ns */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} threshold SEC(".maps");
-
 extern bool bpf_session_is_return(void)
 	__ksym;
-
-/* Not atomic, here and below: one program on a kprobe runs on a CPU at a time. */
-static __always_inline void add_total(__u32 slot)
-{
-	__u64 *total = bpf_map_lookup_elem(&totals, &slot);
-
-	if (total)
-		(*total)++;
-}
 
 static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 {
@@ -125,6 +104,7 @@ static __always_inline struct fsynclat_stats *stats_of(struct start *start)
 	return s ?: bpf_map_lookup_elem(&stats, &others);
 }
 
+/* Not atomic, either */
 static __always_inline void count(struct start *start, __u64 ns, bool failed)
 {
 	struct fsynclat_stats *s = stats_of(start);
@@ -142,9 +122,8 @@ static __always_inline void count(struct start *start, __u64 ns, bool failed)
 SEC("kprobe.session/" PREFIX "sys_f*sync")
 int measure(struct pt_regs *ctx)
 {
-	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), *min;
+	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
 	struct start *start;
-	__u32 zero = 0;
 
 	if (!bpf_session_is_return())
 		return enter(ctx, id);
@@ -154,8 +133,7 @@ int measure(struct pt_regs *ctx)
 		add_total(FSYNCLAT_LOST_STARTS);
 		return 0;
 	}
-	min = bpf_map_lookup_elem(&threshold, &zero);
-	if (min && now - start->ns < *min)
+	if (is_short(now - start->ns))
 		add_total(FSYNCLAT_SHORT);
 	else
 		count(start, now - start->ns, (int)PT_REGS_RC(ctx) < 0);

@@ -33,7 +33,6 @@
  *	fsynclat.bpf.o in the directory of the program.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +49,7 @@ struct row {
 };
 
 static const struct fsynclat_key others;
-static double interval = INFINITY;
 static __u64 min_ns;
-static bool json;
 
 static const char usage_text[] =
 	"usage: fsynclat [-j] [-d SECONDS] [-i SECONDS] [-m US] [-v]\n"
@@ -66,12 +63,7 @@ static const char usage_text[] =
 
 static void option(int opt, const char *arg)
 {
-	if (opt == 'i')
-		interval = sample_parse_seconds(arg);
-	else if (opt == 'm')
-		min_ns = sample_parse_us(arg);
-	else
-		json = true;
+	min_ns = sample_parse_us(arg);
 }
 
 static bool is_others(const struct row *row)
@@ -136,16 +128,14 @@ static void print_stats(const struct fsynclat_stats *s)
 static void print_row(struct row *row)
 {
 	const struct fsynclat_key *key = &row->key;
-	char device[32];
 
 	print_stats(&row->stats);
 	if (is_others(row)) {
 		puts("  (more than fit the table)");
 		return;
 	}
-	snprintf(device, sizeof(device), "%u:%u", key->dev >> 20, key->dev & 0xfffff);
-	printf(" %7u %-15s %7s %9llu %s\n", key->pid, sample_printable(row->names.comm), device,
-	       key->ino, sample_printable(row->names.file));
+	printf(" %7u %-15s %7s %9llu %s\n", key->pid, sample_printable(row->names.comm),
+	       sample_device(key->dev), key->ino, sample_printable(row->names.file));
 }
 
 static void print_table(struct row *rows, int n, const __u64 *totals)
@@ -174,7 +164,7 @@ static void print_table(struct row *rows, int n, const __u64 *totals)
 	if (totals[FSYNCLAT_LOST_STARTS])
 		printf("not counted: %llu calls, there was no room for their start\n",
 		       totals[FSYNCLAT_LOST_STARTS]);
-	sample_print_missed(json);
+	sample_print_missed();
 }
 
 static void print_json(const struct row *rows, int n, const __u64 *totals)
@@ -192,15 +182,15 @@ static void print_json(const struct row *rows, int n, const __u64 *totals)
 		if (!is_others(row)) {
 			printf(", \"pid\": %u", row->key.pid);
 			sample_print_string("comm", row->names.comm);
-			printf(", \"device\": \"%u:%u\", \"inode\": %llu", row->key.dev >> 20,
-			       row->key.dev & 0xfffff, row->key.ino);
+			sample_print_string("device", sample_device(row->key.dev));
+			printf(", \"inode\": %llu", row->key.ino);
 			sample_print_string("file", row->names.file);
 		}
 		puts("}");
 	}
 	printf("{\"seconds\": %.3f, \"calls\": %llu, \"short\": %llu, \"lost_starts\": %llu",
 	       sample_time(), calls, totals[FSYNCLAT_SHORT], totals[FSYNCLAT_LOST_STARTS]);
-	sample_print_missed(json);
+	sample_print_missed();
 	puts("}");
 }
 
@@ -214,7 +204,7 @@ static void report(struct bpf_object *obj)
 		sample_fail(SAMPLE_RUN, "the table", ENOMEM);
 	n = read_rows(obj, rows, max);
 	sample_read_counts(obj, "totals", totals);
-	if (json)
+	if (sample_json)
 		print_json(rows, n, totals);
 	else
 		print_table(rows, n, totals);
@@ -246,7 +236,7 @@ int main(int argc, char **argv)
 	sample_attach(obj);
 	sample_start("measuring");
 
-	while (sample_wait(interval))
+	while (sample_wait(sample_interval))
 		report(obj);
 	sample_detach();
 	report(obj);

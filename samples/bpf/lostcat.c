@@ -70,8 +70,7 @@ static struct loss *losses;
 static struct prog_misses *progs;
 static size_t nr_losses, nr_progs;
 
-static double interval = 1;
-static bool all, json;
+static bool all;
 
 static const char usage_text[] =
 	"usage: lostcat [-a] [-j] [-d SECONDS] [-i SECONDS]\n"
@@ -85,12 +84,7 @@ static const char usage_text[] =
 
 static void option(int opt, const char *arg)
 {
-	if (opt == 'a')
-		all = true;
-	else if (opt == 'j')
-		json = true;
-	else
-		interval = sample_parse_seconds(arg);
+	all = true;
 }
 
 /* The number behind a key at the start of a line, which an fdinfo need not have */
@@ -426,7 +420,7 @@ static void report(void)
 	add_progs();
 	qsort(losses, nr_losses, sizeof(*losses), compare);
 
-	if (json)
+	if (sample_json)
 		printf("[");
 	else
 		printf("%s%7.1f s\n%10s %12s  %-13s %-15s %7s %-15s %s\n",
@@ -434,7 +428,7 @@ static void report(void)
 		       "LOST", "HITS", "WHERE", "NAME", "PID", "COMMAND", "WHY");
 	for (i = 0; i < nr_losses && (all || losses[i].lost); i++) {
 		find_name(&losses[i]);
-		if (json) {
+		if (sample_json) {
 			printf("%s", separator);
 			print_json(&losses[i]);
 			separator = ", ";
@@ -442,7 +436,7 @@ static void report(void)
 			print_line(&losses[i]);
 		}
 	}
-	if (json)
+	if (sample_json)
 		puts("]");
 	if (fflush(stdout))
 		sample_fail(SAMPLE_RUN, "stdout", errno);
@@ -450,9 +444,10 @@ static void report(void)
 
 int main(int argc, char **argv)
 {
+	sample_interval = 1;
 	sample_options(argc, argv, usage_text, "aji:", option);
 	sample_start("looking for losses");
-	while (sample_wait(interval))
+	while (sample_wait(sample_interval))
 		report();
 	report();
 	return 0;

@@ -10,6 +10,9 @@
 
 #include "openslow.h"
 
+#define TOTALS OPENSLOW_TOTALS
+#include "latency.bpf.h"
+
 #define MAX_ERRNO 4095
 
 struct start {
@@ -38,32 +41,8 @@ struct {
 	__type(value, struct openslow_event);
 } scratch SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, OPENSLOW_TOTALS);
-	__type(key, __u32);
-	__type(value, __u64);
-} totals SEC(".maps");
-
-/* The threshold, in ns */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} threshold SEC(".maps");
-
 extern bool bpf_session_is_return(void)
 	__ksym;
-
-/* Not atomic: one program on a kprobe runs on a CPU at a time. */
-static __always_inline void add_total(__u32 slot)
-{
-	__u64 *total = bpf_map_lookup_elem(&totals, &slot);
-
-	if (total)
-		(*total)++;
-}
 
 /* @file: what was opened, or an errno in a pointer */
 static __always_inline void send(struct filename *path, struct file *file, __u64 id, __u64 ns)
@@ -96,9 +75,8 @@ static __always_inline void send(struct filename *path, struct file *file, __u64
 SEC("kprobe.session/do_filp_open")
 int measure(struct pt_regs *ctx)
 {
-	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), *min;
+	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
 	struct start *start;
-	__u32 zero = 0;
 
 	if (!bpf_session_is_return()) {
 		struct start new = { now, (struct filename *)PT_REGS_PARM2(ctx) };
@@ -113,8 +91,7 @@ int measure(struct pt_regs *ctx)
 		return 0;
 	}
 	add_total(OPENSLOW_CALLS);
-	min = bpf_map_lookup_elem(&threshold, &zero);
-	if (min && now - start->ns >= *min) {
+	if (!is_short(now - start->ns)) {
 		add_total(OPENSLOW_SLOW);
 		send(start->path, (struct file *)PT_REGS_RC(ctx), id, now - start->ns);
 	}

@@ -37,7 +37,6 @@
 #include "openslow.h"
 
 static __u64 min_ns = 1000 * 1000;
-static bool json;
 
 static const char usage_text[] =
 	"usage: openslow [-j] [-d SECONDS] [-m US] [-v]\n"
@@ -50,10 +49,7 @@ static const char usage_text[] =
 
 static void option(int opt, const char *arg)
 {
-	if (opt == 'm')
-		min_ns = sample_parse_us(arg);
-	else
-		json = true;
+	min_ns = sample_parse_us(arg);
 }
 
 static void print_json(const struct openslow_event *event)
@@ -61,23 +57,23 @@ static void print_json(const struct openslow_event *event)
 	printf("{\"pid\": %u", event->pid);
 	sample_print_string("comm", event->comm);
 	printf(", \"ns\": %llu, \"error\": %u", event->ns, event->error);
-	if (!event->error)
-		printf(", \"device\": \"%u:%u\", \"inode\": %llu", event->dev >> 20,
-		       event->dev & 0xfffff, event->ino);
+	if (!event->error) {
+		sample_print_string("device", sample_device(event->dev));
+		printf(", \"inode\": %llu", event->ino);
+	}
 	sample_print_string("path", event->path);
 	puts("}");
 }
 
 static void print_line(struct openslow_event *event)
 {
-	char device[32] = "-", inode[32] = "-";
+	char inode[32] = "-";
 
-	if (!event->error) {
-		snprintf(device, sizeof(device), "%u:%u", event->dev >> 20, event->dev & 0xfffff);
+	if (!event->error)
 		snprintf(inode, sizeof(inode), "%llu", event->ino);
-	}
 	printf("%7u %-15s %12.1f %5u %7s %9s %s\n", event->pid, sample_printable(event->comm),
-	       event->ns / 1e3, event->error, device, inode, sample_printable(event->path));
+	       event->ns / 1e3, event->error, event->error ? "-" : sample_device(event->dev),
+	       inode, sample_printable(event->path));
 }
 
 static int print_event(void *ctx, void *data, size_t size)
@@ -86,7 +82,7 @@ static int print_event(void *ctx, void *data, size_t size)
 	static unsigned int count;
 
 	memcpy(&event, data, size);
-	if (json)
+	if (sample_json)
 		print_json(&event);
 	else
 		print_line(&event);
@@ -96,12 +92,12 @@ static int print_event(void *ctx, void *data, size_t size)
 
 static void print_totals(const __u64 *totals)
 {
-	if (json) {
+	if (sample_json) {
 		printf("{\"seconds\": %.3f, \"calls\": %llu, \"slow\": %llu", sample_time(),
 		       totals[OPENSLOW_CALLS], totals[OPENSLOW_SLOW]);
 		printf(", \"lost_records\": %llu, \"lost_starts\": %llu",
 		       totals[OPENSLOW_LOST_RECORDS], totals[OPENSLOW_LOST_STARTS]);
-		sample_print_missed(json);
+		sample_print_missed();
 		puts("}");
 		return;
 	}
@@ -113,7 +109,7 @@ static void print_totals(const __u64 *totals)
 	if (totals[OPENSLOW_LOST_STARTS])
 		printf("not measured: %llu opens, there was no room for their start\n",
 		       totals[OPENSLOW_LOST_STARTS]);
-	sample_print_missed(json);
+	sample_print_missed();
 }
 
 int main(int argc, char **argv)
@@ -133,7 +129,7 @@ int main(int argc, char **argv)
 	sample_attach(obj);
 	sample_start("measuring");
 
-	if (!json)
+	if (!sample_json)
 		printf("%7s %-15s %12s %5s %7s %9s %s\n", "PID", "COMMAND", "us", "ERRNO",
 		       "DEVICE", "INODE", "PATH");
 	do {

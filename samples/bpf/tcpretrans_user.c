@@ -32,7 +32,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +47,7 @@ struct row {
 };
 
 static const struct tcpretrans_key others;
-static double interval = INFINITY;
 static __u32 by_address;
-static bool json;
 
 static const char usage_text[] =
 	"usage: tcpretrans [-a] [-j] [-d SECONDS] [-i SECONDS] [-v]\n"
@@ -64,12 +61,7 @@ static const char usage_text[] =
 
 static void option(int opt, const char *arg)
 {
-	if (opt == 'a')
-		by_address = 1;
-	else if (opt == 'i')
-		interval = sample_parse_seconds(arg);
-	else
-		json = true;
+	by_address = 1;
 }
 
 static bool is_others(const struct row *row)
@@ -157,7 +149,7 @@ static void print_table(const struct row *rows, int n)
 	}
 	print_counts(&all);
 	puts("total");
-	sample_print_missed(json);
+	sample_print_missed();
 }
 
 static void print_json(const struct row *rows, int n)
@@ -178,7 +170,7 @@ static void print_json(const struct row *rows, int n)
 	}
 	printf("{\"seconds\": %.3f, \"segments\": %llu, \"handshake\": %llu", sample_time(),
 	       all.segments, all.handshake);
-	sample_print_missed(json);
+	sample_print_missed();
 	puts("}");
 }
 
@@ -190,7 +182,7 @@ static void report(struct bpf_map *map)
 	if (!rows)
 		sample_fail(SAMPLE_RUN, "the table", ENOMEM);
 	n = read_rows(map, rows, max);
-	if (json)
+	if (sample_json)
 		print_json(rows, n);
 	else
 		print_table(rows, n);
@@ -216,7 +208,7 @@ int main(int argc, char **argv)
 	sample_attach(obj);
 	sample_start("counting");
 
-	while (sample_wait(interval))
+	while (sample_wait(sample_interval))
 		report(map);
 	sample_detach();
 	report(map);

@@ -41,7 +41,6 @@
 
 #define ROWS_PER_AXIS 20
 
-static double interval = 1;
 static int colours = -1;
 
 static const char usage_text[] =
@@ -55,10 +54,6 @@ static const char usage_text[] =
 
 static void option(int opt, const char *arg)
 {
-	if (opt == 'i') {
-		interval = sample_parse_seconds(arg);
-		return;
-	}
 	colours = atoi(arg);
 	if (strcmp(arg, "0") && colours != 16 && colours != 256)
 		sample_usage();
@@ -194,6 +189,7 @@ int main(int argc, char **argv)
 	bool more = true;
 	int rows = 0;
 
+	sample_interval = 1;
 	sample_options(argc, argv, usage_text, "c:i:", option);
 	if (colours < 0)
 		colours = colours_of_terminal();
@@ -207,7 +203,7 @@ int main(int argc, char **argv)
 		if (rows++ % ROWS_PER_AXIS == 0)
 			print_axis();
 		fflush(stdout);
-		more = sample_wait(interval);
+		more = sample_wait(sample_interval);
 		if (!more)
 			sample_detach();
 		count_since(obj, all, row);

@@ -276,7 +276,7 @@ TEST_F(attach, one_program_on_two_events)
 FIXTURE(body) {
 	struct probe probe;
 	struct area area;
-	__u64 optimize;
+	struct optimize optimize;
 };
 
 FIXTURE_SETUP(body)
@@ -285,8 +285,7 @@ FIXTURE_SETUP(body)
 
 	if (missing)
 		SKIP(return, "%s", missing);
-	self->optimize = 1;
-	read_u64(OPTIMIZE, &self->optimize);
+	optimize_save(&self->optimize);
 	write_file(OPTIMIZE, 0, "0");
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create_body(&self->probe, "body", BODY_FUNC, 0));
@@ -294,7 +293,7 @@ FIXTURE_SETUP(body)
 
 FIXTURE_TEARDOWN_PARENT(body)
 {
-	write_file(OPTIMIZE, 0, "%llu", self->optimize);
+	optimize_restore(&self->optimize);
 	EXPECT_STREQ("nothing", leftovers());
 }
 

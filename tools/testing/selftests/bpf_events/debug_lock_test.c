@@ -93,25 +93,25 @@ TEST_F(lock, two_programs_with_one_map)
 
 FIXTURE(breakpoint) {
 	struct area area;
-	__u64 optimize;
+	struct optimize optimize;
 };
 
 FIXTURE_SETUP(breakpoint)
 {
 	const char *missing = prepare();
 
-	read_u64(OPTIMIZE, &self->optimize);
 	if (missing)
 		SKIP(return, "%s", missing);
 	if (access(TRACEFS "/events/lock/lock_acquire", F_OK))
 		SKIP(return, "CONFIG_LOCKDEP");
 	ASSERT_EQ(0, area_create(&self->area));
+	optimize_save(&self->optimize);
 	write_file(OPTIMIZE, 0, "0");
 }
 
 FIXTURE_TEARDOWN_PARENT(breakpoint)
 {
-	write_file(OPTIMIZE, 0, "%llu", self->optimize);
+	optimize_restore(&self->optimize);
 	EXPECT_STREQ("nothing", leftovers());
 }
 

@@ -87,19 +87,18 @@ TEST_F(func_ip, two_events_of_one_program)
 
 FIXTURE(place) {
 	FIXTURE_DATA(func_ip) f;
-	__u64 optimize;
+	struct optimize optimize;
 };
 
 FIXTURE_SETUP(place)
 {
 	func_ip_setup(_metadata, &self->f, &_func_ip_kprobe_event_variant);
-	self->optimize = 1;
-	read_u64(OPTIMIZE, &self->optimize);
+	optimize_save(&self->optimize);
 }
 
 FIXTURE_TEARDOWN_PARENT(place)
 {
-	write_file(OPTIMIZE, 0, "%llu", self->optimize);
+	optimize_restore(&self->optimize);
 	EXPECT_STREQ("nothing", leftovers());
 }
 

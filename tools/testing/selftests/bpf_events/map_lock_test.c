@@ -214,7 +214,7 @@ static int hit_across(const int maps[2], pthread_barrier_t *both, int cpu)
 {
 	struct area upper, lower;
 	union bpf_attr attr;
-	int i, prog, link = -1;
+	int i, prog, hits = rounds(4 * HITS), link = -1;
 
 	if (!pin(cpu) && !area_create(&upper) && !area_create(&lower)) {
 		load_attr(&attr, BPF_PROG_TYPE_KPROBE, 0, 0);
@@ -229,7 +229,7 @@ static int hit_across(const int maps[2], pthread_barrier_t *both, int cpu)
 	pthread_barrier_wait(both);
 	if (link < 0)
 		return -1;
-	for (i = 0; i < rounds(4 * HITS); i++)
+	for (i = 0; i < hits; i++)
 		hit_rename();
 	if (ksym(unlocks[0]) && !area_get(&upper, OPS))
 		return -1;
@@ -266,16 +266,14 @@ TEST(two_cpus_do_not_wait_for_each_other)
 	EXPECT_EQ(0, child_status(child));
 }
 
-/* So many in a map, more than 64 for each CPU, that it is counted by CPU */
-#define ELEMS (128ULL * cpus_possible())
-
-static int cpus_possible(void)
+/* How many must fit into a map, more than 64 for each CPU, that it is counted by CPU */
+static __u64 elems_counted_by_cpu(void)
 {
 	char list[256] = "", *last;
 
 	read_file("/sys/devices/system/cpu/possible", list, sizeof(list));
 	last = strrchr(list, '-');
-	return last ? atoi(last + 1) + 1 : 1;
+	return 128 * (last ? atoi(last + 1) + 1 : 1);
 }
 
 static int fill(int map, __u64 first, __u64 n)
@@ -288,38 +286,39 @@ static int fill(int map, __u64 first, __u64 n)
 }
 
 /* The last one is more than there is room for */
-static int overfill(int map)
+static int overfill(int map, __u64 elems)
 {
-	return fill(map, 0, ELEMS) ?: fill(map, ELEMS, 1);
+	return fill(map, 0, elems) ?: fill(map, elems, 1);
 }
 
 /* What one CPU adds and another takes away must not leave room, or none */
 TEST(elements_of_a_large_map_are_counted)
 {
+	const __u64 elems = elems_counted_by_cpu();
 	const char *missing = prepare();
 	__u64 key, empty, full;
 	int map, cpu;
 
 	if (missing)
 		SKIP(return, "%s", missing);
-	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, ELEMS, BPF_F_NO_PREALLOC);
+	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, elems, BPF_F_NO_PREALLOC);
 	ASSERT_LE(0, map);
 	empty = fdinfo_number(map, "memlock");
 	for (cpu = 0; cpu < 4 && cpu < sysconf(_SC_NPROCESSORS_ONLN); cpu++) {
 		ASSERT_EQ(0, pin(cpu));
-		EXPECT_EQ(-E2BIG, overfill(map)) TH_LOG("CPU %d", cpu);
+		EXPECT_EQ(-E2BIG, overfill(map, elems)) TH_LOG("CPU %d", cpu);
 		full = fdinfo_number(map, "memlock");
 		/* Of each element at least the key and the value */
-		EXPECT_LE(empty + 16 * ELEMS, full);
+		EXPECT_LE(empty + 16 * elems, full);
 		key = 5;
 		EXPECT_EQ(0, map_update(map, &key, &key));
 		EXPECT_EQ(0, map_delete(map, &key));
-		EXPECT_EQ(0, fill(map, ELEMS + 1, 1));
+		EXPECT_EQ(0, fill(map, elems + 1, 1));
 		EXPECT_EQ(-E2BIG, map_update(map, &key, &key));
-		key = ELEMS + 1;
+		key = elems + 1;
 		EXPECT_EQ(0, map_delete(map, &key));
 		ASSERT_EQ(0, pin(0));
-		for (key = 0; key < ELEMS; key++)
+		for (key = 0; key < elems; key++)
 			EXPECT_EQ(key == 5 ? -ENOENT : 0, map_delete(map, &key));
 		EXPECT_EQ(empty, fdinfo_number(map, "memlock"));
 	}
@@ -328,6 +327,7 @@ TEST(elements_of_a_large_map_are_counted)
 /* Who reads how large a map is counts its elements; a program comes in between */
 TEST(count_is_not_waited_for)
 {
+	const __u64 elems = elems_counted_by_cpu();
 	const char *missing = prepare();
 	static struct area area;
 	union bpf_attr attr;
@@ -338,10 +338,10 @@ TEST(count_is_not_waited_for)
 		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&area));
-	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, ELEMS, BPF_F_NO_PREALLOC);
+	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, elems, BPF_F_NO_PREALLOC);
 	ASSERT_LE(0, map);
 	/* So that each update counts all */
-	ASSERT_EQ(-E2BIG, overfill(map));
+	ASSERT_EQ(-E2BIG, overfill(map, elems));
 	load_attr(&attr, BPF_PROG_TYPE_KPROBE, 0, 0);
 	ASSERT_LE(0, attach_to(unlocks, ARRAY_SIZE(unlocks),
 			       replace_prog(&attr, &area, map, 1)));

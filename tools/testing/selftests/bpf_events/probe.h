@@ -222,6 +222,25 @@ static inline int probe_create_body(struct probe *p, const char *event,
 
 #define OPTIMIZE "/proc/sys/debug/kprobes-optimization"
 
+/* What OPTIMIZE was; one that was not saved, a zeroed one, is not put back. */
+struct optimize {
+	bool saved;
+	__u64 was;
+};
+
+/* False: a preemptible kernel has no such thing as a jump. */
+static inline bool optimize_save(struct optimize *optimize)
+{
+	optimize->saved = read_u64(OPTIMIZE, &optimize->was);
+	return optimize->saved;
+}
+
+static inline void optimize_restore(const struct optimize *optimize)
+{
+	if (optimize->saved)
+		write_file(OPTIMIZE, 0, "%llu", optimize->was);
+}
+
 /*
  * Waits until the probe in the body of @func is a jump.  False is no error: a
  * preemptible kernel has no such thing.

@@ -18,7 +18,7 @@ enum { OUTER, INNER };
 FIXTURE(nested) {
 	struct area area;
 	int map;
-	__u64 optimize;
+	struct optimize optimize;
 };
 
 FIXTURE_VARIANT(nested) {
@@ -71,8 +71,7 @@ FIXTURE_SETUP(nested)
 	if (missing)
 		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, pin(0));
-	/* A preemptible kernel has no such thing as a jump */
-	if (read_u64(OPTIMIZE, &self->optimize))
+	if (optimize_save(&self->optimize))
 		ASSERT_EQ(0, write_file(OPTIMIZE, 0, "%d", variant->optimize));
 	ASSERT_EQ(0, area_create(&self->area));
 	self->map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);
@@ -81,7 +80,7 @@ FIXTURE_SETUP(nested)
 
 FIXTURE_TEARDOWN_PARENT(nested)
 {
-	write_file(OPTIMIZE, 0, "%llu", self->optimize);
+	optimize_restore(&self->optimize);
 	EXPECT_STREQ("nothing", leftovers());
 }
 

@@ -142,10 +142,10 @@ TEST_F(lifetime, probe_outlives_who_hits_it)
 TEST_F(lifetime, nothing_runs_after_close)
 {
 	struct hitters hitters;
-	int i, fd, prog, ok = 1;
+	int i, fd, prog, closes = rounds(6), ok = 1;
 
 	ASSERT_EQ(0, hitters_start_with(&hitters, &self->area, 0, user_hit_arg));
-	for (i = 0; ok && i < rounds(6); i++) {
+	for (i = 0; ok && i < closes; i++) {
 		prog = number_prog_flags(&self->area, i & 1 ? BPF_F_SLEEPABLE : 0);
 		fd = attach_by(&self->probe, variant->link, prog);
 		close(prog);
