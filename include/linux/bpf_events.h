@@ -32,6 +32,7 @@ struct seq_file;
  * @BPF_MISS_NESTED: kprobes or perf were handling another hit there
  * @BPF_MISS_NO_RETURN: the return of the call could not be followed
  * @BPF_MISS_NO_RCU: RCU did not watch the CPU
+ * @BPF_MISS_BUDGET: it has run as often as it may
  * @BPF_NR_MISSES: how many there are
  */
 enum bpf_miss {
@@ -41,6 +42,7 @@ enum bpf_miss {
 	BPF_MISS_NESTED,
 	BPF_MISS_NO_RETURN,
 	BPF_MISS_NO_RCU,
+	BPF_MISS_BUDGET,
 	BPF_NR_MISSES
 };
 

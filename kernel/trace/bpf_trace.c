@@ -168,7 +168,7 @@ void bpf_event_missed(struct trace_event_call *call, enum bpf_miss why)
 NOKPROBE_SYMBOL(bpf_event_missed);
 
 static __always_inline bool
-event_array_run(const struct bpf_event_array *array, void *ctx, bool timed)
+event_array_run(const struct bpf_event_array *array, void *ctx, bool limited, bool timed)
 {
 	const struct bpf_event_slot *slot = array->slots;
 	const struct bpf_event_slot *end = slot + array->nr;
@@ -178,7 +178,8 @@ event_array_run(const struct bpf_event_array *array, void *ctx, bool timed)
 		const struct bpf_attachment *att = READ_ONCE(slot->active);
 
 		__this_cpu_write(bpf_current_hit, &att->hit);
-		if (!__bpf_attachment_run(att, ctx, timed))
+		if (!(limited ? bpf_attachment_run_limited(att, ctx) :
+				__bpf_attachment_run(att, ctx, timed)))
 			pass = false;
 	}
 	return pass;
@@ -203,10 +204,12 @@ bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
 		return !event_array_missed(array, BPF_MISS_MAP_OP);
 
 	cant_migrate();
-	if (static_branch_unlikely(&bpf_stats_enabled_key))
-		pass = event_array_run(array, ctx, true);
+	if (static_branch_unlikely(&bpf_budget_key))
+		pass = event_array_run(array, ctx, true, false);
+	else if (static_branch_unlikely(&bpf_stats_enabled_key))
+		pass = event_array_run(array, ctx, false, true);
 	else
-		pass = event_array_run(array, ctx, false);
+		pass = event_array_run(array, ctx, false, false);
 	bpf_guard_exit();
 	return pass;
 }
@@ -424,8 +427,12 @@ static void event_set_array(struct trace_event_call *call,
 int bpf_attachment_init(struct bpf_attachment *att, struct bpf_prog *prog)
 {
 	att->stats = alloc_percpu_gfp(struct bpf_attachment_stats, GFP_KERNEL_ACCOUNT);
-	if (!att->stats)
+	att->budget = kzalloc(sizeof(*att->budget), GFP_KERNEL_ACCOUNT);
+	if (!att->stats || !att->budget) {
+		bpf_attachment_exit(att);
 		return -ENOMEM;
+	}
+	att->budget->filled = jiffies - HZ;
 
 	att->func = prog->bpf_func;
 	att->insns = prog->insnsi;
@@ -447,6 +454,9 @@ void bpf_attachment_exit(struct bpf_attachment *att)
 	if (att->sleepable)
 		bpf_prog_put(att->prog);
 	free_percpu(att->stats);
+	kfree(att->budget);
+	att->stats = NULL;
+	att->budget = NULL;
 }
 
 static struct bpf_attachment *

@@ -51,6 +51,12 @@ struct bpf_attachment_stats {
 	unsigned long		missed[BPF_NR_MISSES];
 };
 
+/* What is left for runs of a program, for all CPUs: bpf_trace_budget.c */
+struct bpf_budget {
+	unsigned long	filled;	/* in jiffies: up to when @credit has what was due */
+	atomic_t	credit;
+} ____cacheline_aligned_in_smp;
+
 /* How many programs one event runs, and QUERY_BPF reports, at most. ABI. */
 #define BPF_EVENT_MAX_PROGS	64
 
@@ -62,6 +68,7 @@ struct bpf_attachment_stats {
 struct bpf_attachment {
 	struct bpf_hit				hit;
 	struct bpf_attachment_stats __percpu	*stats;
+	struct bpf_budget			*budget;
 	bpf_func_t				func;	/* of @prog, at hand */
 	const struct bpf_insn			*insns;
 	struct bpf_prog				*prog;
@@ -162,6 +169,12 @@ static __always_inline void bpf_guard_exit(void)
 
 u32 bpf_run_timed(const struct bpf_prog *prog, void *ctx);
 
+/* bpf_trace_budget.c: how often programs run at most */
+DECLARE_STATIC_KEY_FALSE(bpf_budget_key);
+
+u32 bpf_attachment_run_limited(const struct bpf_attachment *att, void *ctx);
+void bpf_budget_show(struct seq_file *m, const struct bpf_prog *prog);
+
 /*
  * Count a hit, and run the program for it. @timed is a compile-time constant.
  *
@@ -183,11 +196,18 @@ __bpf_attachment_run(const struct bpf_attachment *att, void *ctx, bool timed)
 }
 
 static __always_inline u32
+bpf_attachment_run_unlimited(const struct bpf_attachment *att, void *ctx)
+{
+	return static_branch_unlikely(&bpf_stats_enabled_key) ?
+		__bpf_attachment_run(att, ctx, true) : __bpf_attachment_run(att, ctx, false);
+}
+
+static __always_inline u32
 bpf_attachment_run(const struct bpf_attachment *att, void *ctx)
 {
 	cant_migrate();
-	return static_branch_unlikely(&bpf_stats_enabled_key) ?
-		__bpf_attachment_run(att, ctx, true) : __bpf_attachment_run(att, ctx, false);
+	return static_branch_unlikely(&bpf_budget_key) ?
+		bpf_attachment_run_limited(att, ctx) : bpf_attachment_run_unlimited(att, ctx);
 }
 
 /* Caller holds the guard. @hit is what the program may ask about. */
@@ -242,12 +262,12 @@ void bpf_event_update_sole(struct trace_event_call *call);
  * bpf_event_run_sole() - run the program of an event that has one
  * @att: the event's only attachment, read in the same RCU-sched section
  * @ctx: what the program gets as context
- * @pass: if the program ran: whether it returned non-zero
+ * @pass: whether it returned non-zero
  *
  * bpf_event_run() for the usual case.
  *
- * Return: whether the program ran. If not, nothing has happened, and the hit
- * is one for bpf_event_run().
+ * Return: whether the program ran, or is over its budget. If not, nothing has
+ * happened, and the hit is one for bpf_event_run().
  */
 static __always_inline bool
 bpf_event_run_sole(const struct bpf_attachment *att, void *ctx, bool *pass)
@@ -420,6 +440,7 @@ const struct bpf_func_proto *
 bpf_raw_tp_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog);
 
 /* bpf_trace_hit.c */
+bool bpf_hit_is_return(void);
 #ifdef CONFIG_X86_KERNEL_IBT
 unsigned long bpf_func_start(unsigned long ip);
 #else

@@ -30,7 +30,7 @@ unsigned long bpf_func_start(unsigned long ip)
 }
 #endif
 
-static const struct bpf_hit *hit_current(void)
+static nokprobe_inline const struct bpf_hit *hit_current(void)
 {
 	const struct bpf_hit *hit = this_cpu_read(bpf_current_hit);
 
@@ -109,10 +109,22 @@ const struct bpf_func_proto *bpf_hit_func_proto(enum bpf_func_id func_id)
  * Only programs that were loaded for sessions may call these kfuncs, and only the hits of
  * sessions run such programs.
  */
-static const struct bpf_session_hit *session_hit_current(void)
+static nokprobe_inline const struct bpf_session_hit *session_hit_current(void)
 {
 	return container_of(hit_current(), struct bpf_session_hit, hit);
 }
+
+/**
+ * bpf_hit_is_return() - does a session run for the return of a call?
+ *
+ * Context: that of the run of a session's program. Out of bounds for kprobes.
+ */
+bool bpf_hit_is_return(void)
+{
+	return session_hit_current()->is_return;
+}
+
+NOKPROBE_SYMBOL(bpf_hit_is_return);
 
 /**
  * bpf_session_is_return() - which end of the call is this?

@@ -123,7 +123,8 @@ kprobe_multi_hit(const struct bpf_kprobe_multi_link *link, unsigned long func_ip
  * Fprobe calls with preemption disabled, from anywhere that ftrace can be. It has
  * no guard of its own against recursion for these handlers.
  *
- * Return: what the program returns, or -EBUSY if it missed the hit.
+ * Return: what the program returns; -EBUSY if the guard turned it away, 0 (1 of a session) if
+ * it is over its budget.
  */
 static __always_inline int
 kprobe_multi_run(struct bpf_kprobe_multi_link *link, unsigned long ip, struct pt_regs *regs,

@@ -133,6 +133,7 @@ static const char * const miss_names[] = {
 	[BPF_MISS_NESTED]	= "nested",
 	[BPF_MISS_NO_RETURN]	= "no_return",
 	[BPF_MISS_NO_RCU]	= "no_rcu",
+	[BPF_MISS_BUDGET]	= "budget",
 };
 
 /**
@@ -163,6 +164,7 @@ void bpf_attachment_show(struct seq_file *m, const struct bpf_attachment *att)
 
 	bpf_attachment_sum(att, &sum);
 	bpf_stats_show(m, &sum);
+	bpf_budget_show(m, att->prog);
 }
 
 /**

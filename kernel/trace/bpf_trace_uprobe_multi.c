@@ -88,7 +88,7 @@ static bool uprobe_multi_covers_current(const struct bpf_uprobe_multi_link *link
 	return !link->task || same_thread_group(link->task, current);
 }
 
-/* Return: what the program returns, 1 if it is not run. */
+/* Return: 1 if it is another task's; else what bpf_attachment_hit_uprobe() returns. */
 static __always_inline u32
 uprobe_multi_run(struct uprobe_consumer *consumer, unsigned long func_ip, struct pt_regs *regs,
 		 bool is_return, u64 *session_cookie)

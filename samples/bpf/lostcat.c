@@ -324,14 +324,15 @@ static void read_progs(void)
 	}
 }
 
-/* Those for which RCU did not watch are not among the misses of the program. */
+/* Of misses for want of RCU or of budget, the program does not know. */
 static __u64 missed_of_prog(const struct loss *loss)
 {
 	__u64 missed = loss->lost;
 	int i;
 
 	for (i = 0; i < MAX_REASONS; i++) {
-		if (!strcmp(loss->reasons[i].name, "no_rcu"))
+		if (!strcmp(loss->reasons[i].name, "no_rcu") ||
+		    !strcmp(loss->reasons[i].name, "budget"))
 			missed -= loss->reasons[i].count;
 	}
 	return missed;

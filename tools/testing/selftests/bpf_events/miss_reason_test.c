@@ -25,6 +25,7 @@ static const char *reasons(int fd)
 {
 	static const char * const names[] = {
 		"same_prog", "other_prog", "map_op", "nested", "no_return", "no_rcu",
+		"budget",
 	};
 	static char text[256];
 	__u64 n, all = 0;

@@ -222,7 +222,7 @@ static inline int probe_create_body(struct probe *p, const char *event,
 
 #define OPTIMIZE "/proc/sys/debug/kprobes-optimization"
 
-/* What OPTIMIZE was; one that was not saved, a zeroed one, is not put back. */
+/* What OPTIMIZE was; restored only if saved */
 struct optimize {
 	bool saved;
 	__u64 was;

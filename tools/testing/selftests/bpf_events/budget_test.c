@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0
+/* How often programs run at most: bpf_budget in tracefs */
+#include "common.h"
+#include "error_log.h"
+#include "overflow.h"
+#include "umulti.h"
+#include "ways.h"
+
+#define BUDGET TRACEFS "/bpf_budget"
+
+/* Runs a second, as a number and as it is written */
+#define LIMIT 500
+#define LIMIT_TEXT "500"
+
+/* How many can follow each other at once, and so many that most cannot */
+#define BURST (LIMIT / 20)
+#define ENOUGH (4 * BURST)
+
+#define BAD_LINE "Write bpf-id:ID or default, and a limit"
+#define BAD_ID "Not the id of a program, write bpf-id:ID"
+#define BAD_LIMIT "A limit is 1 to 10000000 runs a second, or max for none; a program can have default"
+#define NO_ADMIN "To limit programs takes CAP_SYS_ADMIN"
+#define NO_PROG "No program has this id"
+#define NOT_ON_EVENTS "Programs on probes, tracepoints and perf events have a budget, this is none"
+
+static int limit(int prog, const char *limit)
+{
+	return write_file(BUDGET, 0, "bpf-id:%u %s\n", prog_id(prog), limit);
+}
+
+static const char *limits(void)
+{
+	static char text[1024];
+
+	return read_file(BUDGET, text, sizeof(text)) < 0 ? "nothing" : text;
+}
+
+/*
+ * How many runs there can be since @start. Where the CPU that counts jiffies is held up,
+ * what is due comes late, and is a second burst.
+ */
+static __u64 most_runs(__u64 start)
+{
+	return 2 * BURST + (now_ns() - start) * LIMIT / 1000000000 + 1;
+}
+
+/*
+ * Hits a program with the limit LIMIT until it ran ENOUGH and missed some: what is wrong
+ * with that, or "nothing". @alone: nobody else hits it.
+ */
+static const char *wrong(int fd, void (*hit_it)(void), unsigned int runs_of_hit, bool alone)
+{
+	const __u64 start = now_ns();
+	__u64 runs, missed, most, hits = 0;
+	static char text[128];
+	int i;
+
+	do {
+		for (i = 0; i < 10; i++)
+			hit_it();
+		hits += 10 * runs_of_hit;
+		runs = fdinfo_number(fd, "bpf_prog_hits");
+		missed = fdinfo_number(fd, "bpf_missed_budget");
+	} while ((runs < ENOUGH || !missed) && now_ns() - start < PATIENCE_NS);
+	most = most_runs(start);
+
+	snprintf(text, sizeof(text), "%llu hits: %llu runs, %llu at most, %llu missed", hits,
+		 runs, most, missed);
+	if (runs < ENOUGH || runs > most || !missed)
+		return text;
+	if (alone)
+		return runs + missed == hits &&
+		       missed == fdinfo_number(fd, "bpf_prog_missed") ? "nothing" : text;
+	return runs + missed >= hits ? "nothing" : text;
+}
+
+FIXTURE(budget) {
+	struct area area;
+};
+
+FIXTURE_SETUP(budget)
+{
+	const char *missing = ways_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, instance_create(INSTANCE));
+	write_file(BUDGET, 0, "default max"); /* What did not come to its end may have left one. */
+	ASSERT_STREQ("default max\n", limits());
+	entries();
+}
+
+FIXTURE_TEARDOWN_PARENT(budget)
+{
+	write_file(BUDGET, 0, "default max");
+	EXPECT_STREQ("nothing", instance_left(INSTANCE));
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* Programs that run from trampolines have no budget */
+static bool has_budget(const struct way *way)
+{
+	return way->kind != BY_TRACING || way->tracepoint;
+}
+
+TEST_F(budget, every_way)
+{
+	const struct way *way;
+	struct probe probe;
+	int i, fd, prog;
+
+	for (i = 0; i < WAYS; i++) {
+		way = &ways[i];
+		if (!has_budget(way))
+			continue;
+		prog = way_count_prog(way, &own_place, &self->area, i);
+		ASSERT_EQ(0, limit(prog, LIMIT_TEXT)) TH_LOG("%s", way->name);
+		ASSERT_EQ(0, way_create(way, &own_place, &probe)) TH_LOG("%s", way->name);
+		fd = way_attach(way, &own_place, &probe, prog);
+		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
+		EXPECT_STREQ("nothing", wrong(fd, way->tracepoint ? hit_rename : hit,
+					      way_runs(way), !way->tracepoint))
+			TH_LOG("%s", way->name);
+		close(fd);
+		close(prog);
+	}
+}
+
+static void call_it(void)
+{
+	call_user(0, 1);
+}
+
+/* All ways on user code */
+enum user_kind { BY_EVENT, BY_LINK, BY_EVENT_FILTER, BY_MULTI, BY_SESSION, USER_WAYS };
+
+static int attach_user(enum user_kind way, int prog)
+{
+	struct probe probe;
+
+	if (way == BY_MULTI)
+		return umulti_link_one(user_func1, BPF_TRACE_UPROBE_MULTI, 0, 0, prog);
+	if (way == BY_SESSION)
+		return umulti_link_one(user_func1, BPF_TRACE_UPROBE_SESSION, 0, 0, prog);
+	if (uprobe_create_at(&probe, way == BY_EVENT ? "event" : "filter", SELF,
+			     file_offset(user_func1), 0,
+			     way == BY_LINK ? PROBE_RETURN | PROBE_PMU : 0))
+		return -EINVAL;
+	if (way == BY_EVENT_FILTER)
+		return filter_attach(INSTANCE, GROUP "/filter", prog);
+	return way == BY_LINK ? attach_link(&probe, prog, 0) : attach(&probe, prog);
+}
+
+TEST_F(budget, user_code)
+{
+	static const enum bpf_attach_type types[USER_WAYS] = {
+		[BY_MULTI] = BPF_TRACE_UPROBE_MULTI, [BY_SESSION] = BPF_TRACE_UPROBE_SESSION,
+	};
+	enum user_kind way;
+	int fd, prog;
+
+	for (way = 0; way < USER_WAYS; way++) {
+		prog = count_prog_as(&self->area, way, 0, types[way]);
+		ASSERT_EQ(0, limit(prog, LIMIT_TEXT)) TH_LOG("%d", way);
+		fd = attach_user(way, prog);
+		ASSERT_LE(0, fd) TH_LOG("%d", way);
+		EXPECT_STREQ("nothing", wrong(fd, call_it, way == BY_SESSION ? 2 : 1, true))
+			TH_LOG("%d", way);
+		close(fd);
+		close(prog);
+	}
+}
+
+static void overflow_once(void)
+{
+	touch((char *)&watched);
+}
+
+TEST_F(budget, perf_event)
+{
+	int fd, prog = overflow_prog(&self->area);
+
+	fd = overflow_open(PERF_TYPE_BREAKPOINT);
+	if (fd < 0)
+		SKIP(return, "breakpoints");
+	ASSERT_EQ(0, limit(prog, LIMIT_TEXT));
+	ASSERT_EQ(0, perf_set_bpf(fd, prog));
+	/* QEMU takes some writes beside it for hits, too. */
+	EXPECT_STREQ("nothing", wrong(fd, overflow_once, 1, false));
+	close(fd);
+}
+
+/* CPUs share it. */
+TEST_F(budget, two_cpus)
+{
+	int i, status, fd, prog = count_prog(&self->area, 0, 0);
+	struct probe probe;
+	pid_t child;
+	__u64 start;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "CONFIG_SMP, and two CPUs");
+	ASSERT_EQ(0, limit(prog, LIMIT_TEXT));
+	ASSERT_EQ(0, probe_create(&probe, PROBE_PMU));
+	fd = attach_link(&probe, prog, 0);
+	ASSERT_LE(0, fd);
+
+	start = now_ns();
+	child = fork();
+	ASSERT_LE(0, child);
+	for (i = pin(!child); !i && (area_get(&self->area, 0) < ENOUGH); )
+		hits(10);
+	if (!child)
+		_exit(i ? 1 : 0);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_GE(most_runs(start), area_get(&self->area, 0));
+	EXPECT_LT(0, fdinfo_number(fd, "bpf_missed_budget"));
+}
+
+/* Programs of other types can have the attach type of sessions, which says nothing there */
+TEST_F(budget, no_session)
+{
+	static const enum bpf_prog_type types[] = {
+		BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_PROG_TYPE_TRACEPOINT,
+	};
+	int i, fd, prog;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		const struct way *way = ways;
+
+		while (way->type != types[i])
+			way++;
+		prog = count_prog_of(types[i], BPF_TRACE_KPROBE_SESSION, &self->area, i, 0);
+		ASSERT_LE(0, prog);
+		ASSERT_EQ(0, limit(prog, LIMIT_TEXT));
+		fd = way_attach(way, &own_place, NULL, prog);
+		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
+		EXPECT_STREQ("nothing", wrong(fd, hit_rename, 1, false)) TH_LOG("%s", way->name);
+		close(fd);
+	}
+}
+
+/* Each attachment has a budget of its own, those that come later too */
+TEST_F(budget, of_each_attachment)
+{
+	int i, fds[2], prog = count_prog(&self->area, 0, 0);
+	struct probe probe;
+
+	ASSERT_EQ(0, limit(prog, "1"));
+	ASSERT_EQ(0, probe_create(&probe, PROBE_PMU));
+	for (i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = attach_link(&probe, prog, 0);
+		ASSERT_LE(0, fds[i]);
+	}
+	hit();
+	EXPECT_EQ(2, area_get(&self->area, 0));
+	for (i = 0; i < ARRAY_SIZE(fds); i++) {
+		EXPECT_EQ(0, fdinfo_number(fds[i], "bpf_missed_budget"));
+		EXPECT_EQ(1, fdinfo_number(fds[i], "bpf_budget"));
+	}
+}
+
+/* A session does not miss the return alone */
+TEST_F(budget, both_ends_of_a_call)
+{
+	int fd, prog = count_prog_as(&self->area, 0, 0, BPF_TRACE_KPROBE_SESSION);
+
+	ASSERT_EQ(0, limit(prog, "1"));
+	fd = multi_link_one(FUNC, BPF_TRACE_KPROBE_SESSION, 0, prog);
+	ASSERT_LE(0, fd);
+	hit();
+	EXPECT_EQ(2, area_get(&self->area, 0));
+	hit();
+	EXPECT_EQ(0, area_get(&self->area, 0) % 2);
+	EXPECT_EQ(4, area_get(&self->area, 0) + fdinfo_number(fd, "bpf_missed_budget"));
+}
+
+/* What is over the budget is turned down, as any hit that a program missed */
+TEST_F(budget, no_record)
+{
+	int fd, prog = count_prog(&self->area, 0, 1);
+	struct probe probe;
+
+	ASSERT_EQ(0, limit(prog, "1"));
+	ASSERT_EQ(0, probe_create(&probe, 0));
+	fd = filter_attach(INSTANCE, GROUP "/event", prog);
+	ASSERT_LE(0, fd);
+	hits(100);
+	EXPECT_LT(0, fdinfo_number(fd, "bpf_missed_budget"));
+	EXPECT_EQ(100, area_get(&self->area, 0) + fdinfo_number(fd, "bpf_missed_budget"));
+	EXPECT_EQ(area_get(&self->area, 0), records(INSTANCE));
+}
+
+/* Whether as many of 1000 hits run the program as with that limit, none or a run a second */
+static bool is_limited(struct area *area, bool limited)
+{
+	const __u64 start = now_ns(), before = area_get(area, 0);
+	__u64 runs;
+
+	hits(1000);
+	runs = area_get(area, 0) - before;
+	return limited ? runs <= 2 + (now_ns() - start) / 1000000000 : runs == 1000;
+}
+
+/* What holds for all, and for a program that has another limit, from now on */
+TEST_F(budget, default_and_own)
+{
+	int fd, prog = count_prog(&self->area, 0, 0);
+	struct probe probe;
+
+	ASSERT_EQ(0, probe_create(&probe, PROBE_PMU));
+	fd = attach_link(&probe, prog, 0);
+	ASSERT_LE(0, fd);
+	EXPECT_TRUE(is_limited(&self->area, false));
+
+	ASSERT_EQ(0, write_file(BUDGET, 0, "default 1"));
+	EXPECT_TRUE(is_limited(&self->area, true));
+	ASSERT_EQ(0, limit(prog, "max"));
+	EXPECT_TRUE(is_limited(&self->area, false));
+	EXPECT_STREQ("none", fdinfo_text(fd, "bpf_budget") ?: "none");
+	ASSERT_EQ(0, limit(prog, "default"));
+	EXPECT_TRUE(is_limited(&self->area, true));
+	EXPECT_EQ(1, fdinfo_number(fd, "bpf_budget"));
+	ASSERT_EQ(0, write_file(BUDGET, 0, "default max"));
+	EXPECT_TRUE(is_limited(&self->area, false));
+}
+
+/* Nothing of what was left before is left when a limit is lowered */
+TEST_F(budget, lowered)
+{
+	int prog = count_prog(&self->area, 0, 0);
+	struct probe probe;
+
+	ASSERT_EQ(0, limit(prog, "10000000"));
+	ASSERT_EQ(0, probe_create(&probe, PROBE_PMU));
+	ASSERT_LE(0, attach_link(&probe, prog, 0));
+	EXPECT_TRUE(is_limited(&self->area, false));
+	ASSERT_EQ(0, limit(prog, "1"));
+	sleep_ms(20); /* a tick */
+	EXPECT_TRUE(is_limited(&self->area, true));
+}
+
+TEST_F(budget, listed)
+{
+	int one = count_prog(&self->area, 0, 0), other = count_prog(&self->area, 0, 0);
+	char text[128];
+
+	ASSERT_EQ(0, limit(one, "10000000"));
+	ASSERT_EQ(0, limit(other, "max"));
+	ASSERT_EQ(0, write_file(BUDGET, 0, "default 1\n"));
+	snprintf(text, sizeof(text), "default 1\nbpf-id:%u 10000000\nbpf-id:%u max\n",
+		 prog_id(one), prog_id(other));
+	EXPECT_STREQ(text, limits());
+	ASSERT_EQ(0, limit(one, "default"));
+	close(other);
+	EXPECT_TRUE(wait_gone(!strcmp("default 1\n", limits()))) TH_LOG("%s", limits());
+}
+
+/* @what is written and refused, with the caret at @pos, and nothing changes */
+static bool refused(const char *what, int err, const char *error, int pos)
+{
+	const char *entry = entry_at("bpf_budget", error, what, pos);
+	int ret = write_file(BUDGET, 0, "%s", what);
+	const char *got = entries();
+
+	if (ret == -err && !strcmp(entry, got) && !strcmp("default 7\n", limits()))
+		return true;
+	fprintf(stderr, "# %s: %d, %s# %s", what, ret, got, limits());
+	return false;
+}
+
+TEST_F(budget, refusals)
+{
+	static const char long_line[] =
+		"default 100                                                      x";
+	char text[64];
+	int i, prog;
+
+	ASSERT_EQ(0, write_file(BUDGET, 0, "  default   7  "));
+	EXPECT_TRUE(refused("100", EINVAL, BAD_LINE, 0));
+	EXPECT_TRUE(refused("bpf-7 100", EINVAL, BAD_LINE, 0));
+	EXPECT_TRUE(refused("defaults 100", EINVAL, BAD_LINE, 0));
+	EXPECT_EQ(-EINVAL, write_file(BUDGET, 0, long_line));
+	EXPECT_TRUE(logged_in(ERROR_LOG, "bpf_budget", BAD_LINE, "default 100"));
+	EXPECT_TRUE(refused("default", EINVAL, BAD_LIMIT, 7));
+	EXPECT_TRUE(refused("default 0", EINVAL, BAD_LIMIT, 8));
+	EXPECT_TRUE(refused("default 10000001", EINVAL, BAD_LIMIT, 8));
+	EXPECT_TRUE(refused("default 4294967297", EINVAL, BAD_LIMIT, 8));
+	EXPECT_TRUE(refused("default +5", EINVAL, BAD_LIMIT, 8));
+	EXPECT_TRUE(refused("default default", EINVAL, BAD_LIMIT, 8));
+	EXPECT_TRUE(refused("default 10 20", EINVAL, BAD_LIMIT, 8));
+	EXPECT_TRUE(refused("default ten", EINVAL, BAD_LIMIT, 8));
+	EXPECT_TRUE(refused("bpf-id: 100", EINVAL, BAD_ID, 7));
+	EXPECT_TRUE(refused("bpf-id:one 100", EINVAL, BAD_ID, 7));
+	EXPECT_TRUE(refused("bpf-id:2147483647 100", ENOENT, NO_PROG, 7));
+	EXPECT_TRUE(refused("bpf-id:2147483647 none", EINVAL, BAD_LIMIT, 18));
+
+	prog = count_prog_of(BPF_PROG_TYPE_SOCKET_FILTER, 0, &self->area, 0, 0);
+	snprintf(text, sizeof(text), "bpf-id:%u 100", prog_id(prog));
+	EXPECT_TRUE(refused(text, EINVAL, NOT_ON_EVENTS, 7));
+	for (i = 0; has_budget(&ways[i]); i++)
+		;
+	prog = way_count_prog(&ways[i], &own_place, &self->area, 0);
+	snprintf(text, sizeof(text), "bpf-id:%u 100", prog_id(prog));
+	EXPECT_TRUE(refused(text, EINVAL, NOT_ON_EVENTS, 7));
+}
+
+TEST_F(budget, takes_cap_sys_admin)
+{
+	int file = open(BUDGET, O_WRONLY | O_CLOEXEC);
+
+	ASSERT_LE(0, file);
+	ASSERT_EQ(0, drop_caps(CAP(PERFMON) | CAP(BPF)));
+	EXPECT_EQ(-EPERM, neg_errno(write(file, "default 5", 9)));
+	EXPECT_STREQ("default max\n", limits());
+	EXPECT_STREQ(entry_at("bpf_budget", NO_ADMIN, "default 5", 0), entries());
+}
+
+TEST_HARNESS_MAIN
