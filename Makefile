@@ -20,6 +20,8 @@ help:
 	@echo '                           test; [PARTS="tests own compile mutants patches image deb"]'
 	@echo 'make own-tests             the kernel'"'"'s own tests of what the series changes for everyone; [KERNEL=series-own] [ALL=all]'
 	@echo 'make fixes                 does each fix of part 0 mend what it says? Its tests on stock, and on stock with part 0'
+	@echo 'make report                who passes what: selftests, the kernel'"'"'s own tests and the tools on stock, stock with parts A to C, and'
+	@echo '                           the series, as a document; takes some two hours, and goes on where it was interrupted'
 	@echo 'make apply KDIR=path       put the series on a Linux 6.12 tree of your own [DERIVE=1]; [PART=A-C] what every 6.12 can have'
 	@echo 'make patch                 one file for all of the series, one for A to C, for patch -p1 in a released 6.12.N: dist/*.patch.xz'
 	@echo 'make image                 an OCI archive for test runners in virtual machines: dist/*.oci.tar'
@@ -57,8 +59,8 @@ check:
 	@scripts/check/check
 test:
 	@$(if $(TESTS),scripts/selftests/some $(or $(KERNEL),series),scripts/test)
-promises patch image tree export bump clean test-list:
+promises report patch image tree export bump clean test-list:
 	@scripts/$@
 
-.PHONY: help run shell new bench clients mutants fixes own-tests soak apply deb test promises patch image tree export bump check clean \
-	test-list
+.PHONY: help run shell new bench clients mutants fixes own-tests soak apply deb test promises report patch image tree export bump \
+	check clean test-list

@@ -24,8 +24,14 @@ program() { # the program to start from: built and run as probe_tutorial.rst say
 	cd "$DIR/readme" || return
 	session session
 }
+# has_filters: can a program be a filter there?
+has_filters() {
+	[[ $(uname -r) = *-@(stock|fixes|parts)* ]] || return 0
+	echo "no program can be a filter there"
+	return 77
+}
 filter() { # the program in bpf-filter.rst, and what to do with it, where there is such a thing
-	[[ $(uname -r) != *-stock* ]] || return 0
+	has_filters || return
 	cd "$DIR/readme/filter" || return
 	session session
 	for _ in {1..50}; do # it is being typed
@@ -41,7 +47,7 @@ sched_filter() {
 }
 trace_cmd() { # trace-cmd and a filter that is a program: as bpf-filter.rst says
 	local id event=sched:sched_switch data=/tmp/trace.dat arguments
-	[[ $(uname -r) != *-stock* ]] || return 0
+	has_filters || return
 	bpftool prog load "$DIR/readme/filter/eighth.bpf.o" /sys/fs/bpf/trace_cmd
 	id=$(bpftool prog show pinned /sys/fs/bpf/trace_cmd | sed -n '1s/:.*//p')
 
