@@ -167,8 +167,12 @@ void bpf_event_missed(struct trace_event_call *call, enum bpf_miss why)
 
 NOKPROBE_SYMBOL(bpf_event_missed);
 
+/* How a hit runs its programs, by the static key that is on */
+enum run_mode { RUN_PLAIN, RUN_TIMED, RUN_LIMITED };
+
+/* @mode is a compile-time constant. */
 static __always_inline bool
-event_array_run(const struct bpf_event_array *array, void *ctx, bool limited, bool timed)
+event_array_run(const struct bpf_event_array *array, void *ctx, enum run_mode mode)
 {
 	const struct bpf_event_slot *slot = array->slots;
 	const struct bpf_event_slot *end = slot + array->nr;
@@ -178,8 +182,8 @@ event_array_run(const struct bpf_event_array *array, void *ctx, bool limited, bo
 		const struct bpf_attachment *att = READ_ONCE(slot->active);
 
 		__this_cpu_write(bpf_current_hit, &att->hit);
-		if (!(limited ? bpf_attachment_run_limited(att, ctx) :
-				__bpf_attachment_run(att, ctx, timed)))
+		if (!(mode == RUN_LIMITED ? bpf_attachment_run_limited(att, ctx) :
+		      __bpf_attachment_run(att, ctx, mode == RUN_TIMED)))
 			pass = false;
 	}
 	return pass;
@@ -205,11 +209,11 @@ bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
 
 	cant_migrate();
 	if (static_branch_unlikely(&bpf_budget_key))
-		pass = event_array_run(array, ctx, true, false);
+		pass = event_array_run(array, ctx, RUN_LIMITED);
 	else if (static_branch_unlikely(&bpf_stats_enabled_key))
-		pass = event_array_run(array, ctx, false, true);
+		pass = event_array_run(array, ctx, RUN_TIMED);
 	else
-		pass = event_array_run(array, ctx, false, false);
+		pass = event_array_run(array, ctx, RUN_PLAIN);
 	bpf_guard_exit();
 	return pass;
 }

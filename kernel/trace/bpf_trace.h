@@ -7,6 +7,7 @@
 
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
+#include <linux/bpf_verifier.h>
 #include <linux/cleanup.h>
 #include <linux/container_of.h>
 #include <linux/filter.h>
@@ -15,7 +16,6 @@
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 
-struct bpf_verifier_log;
 struct seq_file;
 struct trace_event_call;
 struct tracing_refusal;
@@ -117,6 +117,7 @@ struct bpf_event_array {
 /* Stands for programs that are paused, or gone: it lets everything pass. */
 extern const struct bpf_attachment bpf_idle_attachment;
 
+#ifdef CONFIG_BPF_EVENTS
 /* bpf_prog_active while a program runs. bpf_disable_instrumentation() counts in it. */
 #define BPF_GUARD_HELD 0x10000
 
@@ -255,7 +256,6 @@ bpf_attachment_hit_args(const struct bpf_attachment *att, u64 *args)
 	return ret;
 }
 
-#ifdef CONFIG_BPF_EVENTS
 void bpf_event_update_sole(struct trace_event_call *call);
 
 /**
@@ -292,6 +292,16 @@ static inline bool is_multi_attach_type(enum bpf_attach_type type)
 {
 	return type == BPF_TRACE_KPROBE_MULTI || type == BPF_TRACE_UPROBE_MULTI ||
 	       bpf_is_session_type(type);
+}
+
+/*
+ * The attach type alone does not tell: programs of other types, as of raw tracepoints, load
+ * with any. What replaces a function of a session (BPF_PROG_TYPE_EXT) counts as one.
+ */
+static __always_inline bool bpf_prog_is_session(const struct bpf_prog *prog)
+{
+	return bpf_is_session_type(prog->expected_attach_type) &&
+	       resolve_prog_type(prog) == BPF_PROG_TYPE_KPROBE;
 }
 
 DEFINE_LOCK_GUARD_0(bpf_event, bpf_event_lock(), bpf_event_unlock())

@@ -58,12 +58,6 @@ static nokprobe_inline unsigned int prog_budget(const struct bpf_prog *prog)
 	return READ_ONCE(prog->aux->budget) ?: READ_ONCE(budget_default);
 }
 
-static nokprobe_inline bool prog_is_session(const struct bpf_prog *prog)
-{
-	return prog->type == BPF_PROG_TYPE_KPROBE &&
-	       bpf_is_session_type(prog->expected_attach_type);
-}
-
 static nokprobe_inline int budget_most(unsigned int limit)
 {
 	return max_t(int, limit * BUDGET_BURST, HZ);
@@ -91,14 +85,15 @@ static void budget_fill(struct bpf_budget *budget, unsigned int limit)
 NOKPROBE_SYMBOL(budget_fill);
 
 /*
- * A session that ran at the entry of a call runs at its return, too. So many calls may be
- * under way that what their returns take would not be made up for in hours.
+ * A session that ran at the entry of a call runs at its return, too, whatever the credit is.
+ * That can take the credit below 0, but not far below -budget_most(): so many calls may be under
+ * way that what all of their returns take would not be made up for in hours.
  */
 static noinline u32 attachment_run_limited(const struct bpf_attachment *att, void *ctx,
 					   unsigned int limit)
 {
 	struct bpf_budget *budget = att->budget;
-	bool session = prog_is_session(att->prog);
+	bool session = bpf_prog_is_session(att->prog);
 	int credit;
 
 	budget_fill(budget, limit);
@@ -140,9 +135,13 @@ u32 bpf_attachment_run_limited(const struct bpf_attachment *att, void *ctx)
 	if (limit == BUDGET_NONE)
 		return bpf_attachment_run_unlimited(att, ctx);
 
-	/* Where there is a limit, most hits are over it. */
+	/*
+	 * Where there is a limit, most hits are over it. They are counted here as well as in
+	 * attachment_run_limited() on purpose: one function for both would save registers, and
+	 * take 38 instructions for such a hit on x86 in place of 26.
+	 */
 	if (atomic_read(&budget->credit) < HZ && READ_ONCE(budget->filled) == now &&
-	    !prog_is_session(prog)) {
+	    !bpf_prog_is_session(prog)) {
 		this_cpu_inc(att->stats->missed[BPF_MISS_BUDGET]);
 		return 0;
 	}

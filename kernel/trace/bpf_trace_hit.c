@@ -5,7 +5,6 @@
  */
 #include <linux/bpf.h>
 #include <linux/bpf_events.h>
-#include <linux/bpf_verifier.h>
 #include <linux/btf.h>
 #include <linux/btf_ids.h>
 #include <linux/filter.h>
@@ -155,8 +154,7 @@ static int session_kfunc_filter(const struct bpf_prog *prog, u32 kfunc_id)
 {
 	if (!btf_id_set8_contains(&session_kfunc_ids, kfunc_id))
 		return 0;
-	return resolve_prog_type(prog) == BPF_PROG_TYPE_KPROBE &&
-	       bpf_is_session_type(prog->expected_attach_type) ? 0 : -EACCES;
+	return bpf_prog_is_session(prog) ? 0 : -EACCES;
 }
 
 static const struct btf_kfunc_id_set session_kfunc_set = {

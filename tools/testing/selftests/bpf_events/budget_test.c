@@ -84,9 +84,7 @@ FIXTURE_SETUP(budget)
 
 	if (missing)
 		SKIP(return, "%s", missing);
-	ASSERT_EQ(0, pin(0));
-	ASSERT_EQ(0, area_create(&self->area));
-	ASSERT_EQ(0, instance_create(INSTANCE));
+	ASSERT_EQ(0, ways_start(&self->area));
 	write_file(BUDGET, 0, "default max"); /* What did not come to its end may have left one. */
 	ASSERT_STREQ("default max\n", limits());
 	entries();
@@ -99,12 +97,6 @@ FIXTURE_TEARDOWN_PARENT(budget)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-/* Programs that run from trampolines have no budget */
-static bool has_budget(const struct way *way)
-{
-	return way->kind != BY_TRACING || way->tracepoint;
-}
-
 TEST_F(budget, every_way)
 {
 	const struct way *way;
@@ -113,7 +105,7 @@ TEST_F(budget, every_way)
 
 	for (i = 0; i < WAYS; i++) {
 		way = &ways[i];
-		if (!has_budget(way))
+		if (way_has_trampoline(way))
 			continue;
 		prog = way_count_prog(way, &own_place, &self->area, i);
 		ASSERT_EQ(0, limit(prog, LIMIT_TEXT)) TH_LOG("%s", way->name);
@@ -133,41 +125,19 @@ static void call_it(void)
 	call_user(0, 1);
 }
 
-/* All ways on user code */
-enum user_kind { BY_EVENT, BY_LINK, BY_EVENT_FILTER, BY_MULTI, BY_SESSION, USER_WAYS };
-
-static int attach_user(enum user_kind way, int prog)
-{
-	struct probe probe;
-
-	if (way == BY_MULTI)
-		return umulti_link_one(user_func1, BPF_TRACE_UPROBE_MULTI, 0, 0, prog);
-	if (way == BY_SESSION)
-		return umulti_link_one(user_func1, BPF_TRACE_UPROBE_SESSION, 0, 0, prog);
-	if (uprobe_create_at(&probe, way == BY_EVENT ? "event" : "filter", SELF,
-			     file_offset(user_func1), 0,
-			     way == BY_LINK ? PROBE_RETURN | PROBE_PMU : 0))
-		return -EINVAL;
-	if (way == BY_EVENT_FILTER)
-		return filter_attach(INSTANCE, GROUP "/filter", prog);
-	return way == BY_LINK ? attach_link(&probe, prog, 0) : attach(&probe, prog);
-}
-
 TEST_F(budget, user_code)
 {
-	static const enum bpf_attach_type types[USER_WAYS] = {
-		[BY_MULTI] = BPF_TRACE_UPROBE_MULTI, [BY_SESSION] = BPF_TRACE_UPROBE_SESSION,
-	};
-	enum user_kind way;
-	int fd, prog;
+	const struct way *way;
+	int i, fd, prog;
 
-	for (way = 0; way < USER_WAYS; way++) {
-		prog = count_prog_as(&self->area, way, 0, types[way]);
-		ASSERT_EQ(0, limit(prog, LIMIT_TEXT)) TH_LOG("%d", way);
-		fd = attach_user(way, prog);
-		ASSERT_LE(0, fd) TH_LOG("%d", way);
-		EXPECT_STREQ("nothing", wrong(fd, call_it, way == BY_SESSION ? 2 : 1, true))
-			TH_LOG("%d", way);
+	for (i = 0; i < UPROBE_WAYS; i++) {
+		way = &uprobe_ways[i];
+		prog = count_prog_as(&self->area, i, 0, way->attach);
+		ASSERT_EQ(0, limit(prog, LIMIT_TEXT)) TH_LOG("%s", way->name);
+		fd = uprobe_way_attach(way, user_func1, prog);
+		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
+		EXPECT_STREQ("nothing", wrong(fd, call_it, way_runs(way), true))
+			TH_LOG("%s", way->name);
 		close(fd);
 		close(prog);
 	}
@@ -192,13 +162,27 @@ TEST_F(budget, perf_event)
 	close(fd);
 }
 
-/* CPUs share it. */
+/* Hits on a CPU until there are ENOUGH runs on all; how often is in the slot of the CPU */
+static bool hits_on(int cpu, struct area *area)
+{
+	bool enough;
+	int n = 0;
+
+	if (pin(cpu))
+		return false;
+	enough = wait_between(area_get(area, 0) >= ENOUGH, (hits(10), n += 10));
+	area_set(area, 1 + cpu, n);
+	return enough;
+}
+
+/* CPUs share it. Where they hit less often than LIMIT, nothing is missed. */
 TEST_F(budget, two_cpus)
 {
-	int i, status, fd, prog = count_prog(&self->area, 0, 0);
+	int status, fd, prog = count_prog(&self->area, 0, 0);
 	struct probe probe;
+	__u64 start, runs;
+	bool enough;
 	pid_t child;
-	__u64 start;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
@@ -210,14 +194,16 @@ TEST_F(budget, two_cpus)
 	start = now_ns();
 	child = fork();
 	ASSERT_LE(0, child);
-	for (i = pin(!child); !i && (area_get(&self->area, 0) < ENOUGH); )
-		hits(10);
+	enough = hits_on(!child, &self->area);
 	if (!child)
-		_exit(i ? 1 : 0);
+		_exit(enough ? 0 : 1);
 	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_TRUE(enough);
 	EXPECT_EQ(0, status);
-	EXPECT_GE(most_runs(start), area_get(&self->area, 0));
-	EXPECT_LT(0, fdinfo_number(fd, "bpf_missed_budget"));
+	runs = area_get(&self->area, 0);
+	EXPECT_GE(most_runs(start), runs);
+	EXPECT_EQ(area_get(&self->area, 1) + area_get(&self->area, 2),
+		  runs + fdinfo_number(fd, "bpf_missed_budget"));
 }
 
 /* Programs of other types can have the attach type of sessions, which says nothing there */
@@ -372,12 +358,20 @@ static bool refused(const char *what, int err, const char *error, int pos)
 	return false;
 }
 
+/* A limit for a program that has no budget */
+static bool refused_for(int prog)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "bpf-id:%u 100", prog_id(prog));
+	return refused(line, EINVAL, NOT_ON_EVENTS, 7);
+}
+
 TEST_F(budget, refusals)
 {
 	static const char long_line[] =
 		"default 100                                                      x";
-	char text[64];
-	int i, prog;
+	const struct way *way = ways;
 
 	ASSERT_EQ(0, write_file(BUDGET, 0, "  default   7  "));
 	EXPECT_TRUE(refused("100", EINVAL, BAD_LINE, 0));
@@ -398,14 +392,10 @@ TEST_F(budget, refusals)
 	EXPECT_TRUE(refused("bpf-id:2147483647 100", ENOENT, NO_PROG, 7));
 	EXPECT_TRUE(refused("bpf-id:2147483647 none", EINVAL, BAD_LIMIT, 18));
 
-	prog = count_prog_of(BPF_PROG_TYPE_SOCKET_FILTER, 0, &self->area, 0, 0);
-	snprintf(text, sizeof(text), "bpf-id:%u 100", prog_id(prog));
-	EXPECT_TRUE(refused(text, EINVAL, NOT_ON_EVENTS, 7));
-	for (i = 0; has_budget(&ways[i]); i++)
-		;
-	prog = way_count_prog(&ways[i], &own_place, &self->area, 0);
-	snprintf(text, sizeof(text), "bpf-id:%u 100", prog_id(prog));
-	EXPECT_TRUE(refused(text, EINVAL, NOT_ON_EVENTS, 7));
+	EXPECT_TRUE(refused_for(count_prog_of(BPF_PROG_TYPE_SOCKET_FILTER, 0, &self->area, 0, 0)));
+	while (!way_has_trampoline(way))
+		way++;
+	EXPECT_TRUE(refused_for(way_count_prog(way, &own_place, &self->area, 0)));
 }
 
 TEST_F(budget, takes_cap_sys_admin)

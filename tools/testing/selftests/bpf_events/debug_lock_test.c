@@ -27,9 +27,7 @@ FIXTURE_SETUP(lock)
 		SKIP(return, "%s", missing);
 	if (access(TRACEFS "/events/lock/lock_acquire", F_OK))
 		SKIP(return, "CONFIG_LOCKDEP");
-	ASSERT_EQ(0, pin(0));
-	ASSERT_EQ(0, area_create(&self->area));
-	ASSERT_EQ(0, instance_create(INSTANCE));
+	ASSERT_EQ(0, ways_start(&self->area));
 }
 
 FIXTURE_TEARDOWN_PARENT(lock)

@@ -9,7 +9,6 @@
 #include "common.h"
 #include "link.h"
 #include "hitter.h"
-#include "umulti.h"
 #include "ways.h"
 
 #define EXECED "BPF_EVENTS_TEST_EXECED"
@@ -39,10 +38,7 @@ __attribute__((constructor)) static void execed(void)
 
 static bool is_return(const struct way *way)
 {
-	/* PROBE_RETURN is BPF_F_KPROBE_MULTI_RETURN, too */
-	return way_exists(way) && !way->tracepoint &&
-	       (way->flags & PROBE_RETURN || way->attach == BPF_TRACE_KPROBE_SESSION ||
-		way->attach == BPF_TRACE_FEXIT);
+	return way_exists(way) && way_sees_returns(way);
 }
 
 FIXTURE(kernel) {
@@ -273,52 +269,31 @@ TEST_F(kernel, exit)
 
 /* Ways to see functions of a process return */
 
-enum { EVENT, LINK, MULTI, FILTER, USER_WAYS };
-
-static int user_ways(void)
-{
-	return mainline() ? FILTER : USER_WAYS;
-}
-
 FIXTURE(user) {
 	struct area area;
-	struct probe probes[USER_WAYS];
-	int fds[USER_WAYS];
+	int fds[UPROBE_WAYS];
+	int nr;		/* of these, and of slots in which their programs count */
 };
-
-static int attach_user(int way, struct probe *probe, struct area *area)
-{
-	int prog = count_prog_as(area, way, 0, way == MULTI ? BPF_TRACE_UPROBE_MULTI : 0);
-	unsigned long offset = file_offset(inside);
-	struct umulti multi = {
-		.flags = BPF_F_UPROBE_MULTI_RETURN, .path = SELF, .cnt = 1,
-		.offsets = { offset },
-	};
-	char event[16];
-
-	if (prog < 0 || way == MULTI)
-		return prog < 0 ? prog : umulti_link(&multi, prog);
-	snprintf(event, sizeof(event), "user%d", way);
-	if (uprobe_create_at(probe, event, SELF, offset, 0,
-			     PROBE_RETURN | (way == LINK ? PROBE_PMU : 0)))
-		return -EINVAL;
-	if (way == FILTER)
-		return filter_attach(INSTANCE, GROUP "/user3", prog);
-	return attach_by(probe, way == LINK, prog);
-}
 
 FIXTURE_SETUP(user)
 {
 	const char *missing = filter_prepare();
-	int i;
+	const struct way *way;
+	int i, fd;
 
 	if (missing)
 		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, instance_create(INSTANCE));
-	for (i = 0; i < user_ways(); i++) {
-		self->fds[i] = attach_user(i, &self->probes[i], &self->area);
-		ASSERT_LE(0, self->fds[i]);
+	for (i = 0; i < UPROBE_WAYS; i++) {
+		way = &uprobe_ways[i];
+		/* Not the session, which sees entries, too */
+		if (!is_return(way) || way_runs(way) == 2)
+			continue;
+		fd = uprobe_way_attach(way, inside,
+				       count_prog_as(&self->area, self->nr, 0, way->attach));
+		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
+		self->fds[self->nr++] = fd;
 	}
 }
 
@@ -333,12 +308,12 @@ static bool seen(FIXTURE_DATA(user) * self, __u64 returns)
 {
 	int i;
 
-	for (i = 0; i < user_ways(); i++) {
+	for (i = 0; i < self->nr; i++) {
 		if (area_get(&self->area, i) != returns)
 			return false;
 	}
 	inside(NULL);
-	for (i = 0; i < user_ways(); i++) {
+	for (i = 0; i < self->nr; i++) {
 		if (area_get(&self->area, i) != returns + 1)
 			return false;
 	}
@@ -397,10 +372,10 @@ TEST_F(user, more_calls_than_are_followed)
 		SKIP(return, "mainline does not count what it misses there");
 	nested_calls = MAX_DEPTH + 6 - 1;
 	inside(nest);
-	for (i = 0; i < user_ways(); i++)
+	for (i = 0; i < self->nr; i++)
 		EXPECT_EQ(6, fdinfo_number(self->fds[i], "bpf_prog_missed"));
 	EXPECT_TRUE(seen(self, MAX_DEPTH));
-	for (i = 0; i < user_ways(); i++)
+	for (i = 0; i < self->nr; i++)
 		EXPECT_EQ(6, fdinfo_number(self->fds[i], "bpf_prog_missed"));
 }
 
@@ -502,13 +477,13 @@ TEST_F(user, close)
 	if (!child)
 		_exit(inside(wait_for_byte) == 1 ? 0 : 1);
 	ASSERT_TRUE(wait_until(sleeps(child)));
-	for (i = 0; i < user_ways(); i++)
+	for (i = 0; i < self->nr; i++)
 		close(self->fds[i]);
 	ASSERT_EQ(1, write(inside_pipe[1], "", 1));
 	/* The child has descriptors of its own, which go now */
 	EXPECT_EQ(0, child_status(child));
 	inside(NULL);
-	for (i = 0; i < user_ways(); i++)
+	for (i = 0; i < self->nr; i++)
 		EXPECT_GE(1, area_get(&self->area, i));
 }
 

@@ -7,7 +7,6 @@
 #include "body.h"
 #include "hitter.h"
 #include "overflow.h"
-#include "umulti.h"
 #include "ways.h"
 
 /* Where programs come by that call two helpers */
@@ -54,12 +53,6 @@ static const char *all_for(const char *name, __u64 n)
 	return text;
 }
 
-/* What runs from trampolines does without */
-static bool has_reasons(const struct way *way)
-{
-	return way->kind != BY_TRACING || way->tracepoint;
-}
-
 /* Programs that get arguments run on top of any but themselves */
 static bool runs_on_others(const struct way *way)
 {
@@ -99,9 +92,7 @@ FIXTURE_SETUP(missed)
 
 	if (missing)
 		SKIP(return, "%s", missing);
-	ASSERT_EQ(0, pin(0));
-	ASSERT_EQ(0, area_create(&self->area));
-	ASSERT_EQ(0, instance_create(INSTANCE));
+	ASSERT_EQ(0, ways_start(&self->area));
 	self->map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);
 	ASSERT_LE(0, self->map);
 }
@@ -175,7 +166,7 @@ TEST_F(missed, map_op)
 
 	for (i = 0; i < WAYS; i++) {
 		way = &ways[i];
-		if (!has_reasons(way) || way->tracepoint)
+		if (way_has_trampoline(way) || way->tracepoint)
 			continue;
 		fd = attach_inner(way, &in_helpers, &self->area);
 		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
@@ -197,7 +188,7 @@ TEST_F(missed, nested)
 
 	for (i = 0; i < WAYS; i++) {
 		way = &ways[i];
-		if (!has_reasons(way) || way->tracepoint || way->kind == BY_MULTI_LINK)
+		if (way_has_trampoline(way) || way->tracepoint || way->kind == BY_MULTI_LINK)
 			continue;
 		fd = attach_inner(way, &in_record, &self->area);
 		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
@@ -227,8 +218,7 @@ TEST_F(missed, no_return)
 	for (i = 0; i < WAYS; i++) {
 		way = &ways[i];
 		fds[i] = -1;
-		if (!has_reasons(way) || way->tracepoint ||
-		    !(way->flags & PROBE_RETURN || way_runs(way) == 2))
+		if (way_has_trampoline(way) || !way_sees_returns(way))
 			continue;
 		snprintf(event, sizeof(event), "way%d", i);
 		fds[i] = attach_at(way, &place, event, way_count_prog(way, &place, &self->area, i));
@@ -281,7 +271,7 @@ TEST_F(missed, nothing_else)
 	for (i = 0; i < WAYS; i++) {
 		way = &ways[i];
 		fds[i] = -1;
-		if (!has_reasons(way))
+		if (way_has_trampoline(way))
 			continue;
 		snprintf(event, sizeof(event), "way%d", i);
 		fds[i] = attach_at(way, &in_helpers, event,
@@ -320,28 +310,27 @@ TEST_F(missed, nothing_else)
 /* A thread has more calls under way than the kernel follows: all ways on user code */
 TEST_F(missed, no_return_of_user_code)
 {
-	const unsigned long offset = file_offset(dive);
-	struct probe event, pmu, filter;
-	int i, fds[5];
+	int i, runs, fds[UPROBE_WAYS];
+	const struct way *way;
 
-	ASSERT_EQ(0, uprobe_create_at(&event, "event", SELF, offset, 0, PROBE_RETURN));
-	ASSERT_EQ(0, uprobe_create_at(&pmu, "pmu", SELF, offset, 0, PROBE_RETURN | PROBE_PMU));
-	ASSERT_EQ(0, uprobe_create_at(&filter, "filter", SELF, offset, 0, PROBE_RETURN));
-	fds[0] = attach(&event, count_prog(&self->area, 0, 0));
-	fds[1] = attach_link(&pmu, count_prog(&self->area, 1, 0), 0);
-	fds[2] = filter_attach(INSTANCE, GROUP "/filter", count_prog(&self->area, 2, 0));
-	fds[3] = umulti_link_one(dive, BPF_TRACE_UPROBE_MULTI, BPF_F_UPROBE_MULTI_RETURN, 0,
-				 count_prog_as(&self->area, 3, 0, BPF_TRACE_UPROBE_MULTI));
-	fds[4] = umulti_link_one(dive, BPF_TRACE_UPROBE_SESSION, 0, 0,
-				 count_prog_as(&self->area, 4, 0, BPF_TRACE_UPROBE_SESSION));
-	for (i = 0; i < ARRAY_SIZE(fds); i++)
-		ASSERT_LE(0, fds[i]) TH_LOG("%d", i);
+	for (i = 0; i < UPROBE_WAYS; i++) {
+		way = &uprobe_ways[i];
+		fds[i] = -1;
+		if (!way_sees_returns(way))
+			continue;
+		fds[i] = uprobe_way_attach(way, dive,
+					   count_prog_as(&self->area, i, 0, way->attach));
+		ASSERT_LE(0, fds[i]) TH_LOG("%s", way->name);
+	}
 
 	dive(MAX_DEPTH + 5, NULL);
-	for (i = 0; i < ARRAY_SIZE(fds); i++) {
-		EXPECT_EQ(i == 4 ? 2 * MAX_DEPTH + 6 : MAX_DEPTH, area_get(&self->area, i))
-			TH_LOG("%d", i);
-		EXPECT_STREQ(all_for("no_return", 6), reasons(fds[i])) TH_LOG("%d", i);
+	for (i = 0; i < UPROBE_WAYS; i++) {
+		way = &uprobe_ways[i];
+		if (fds[i] < 0)
+			continue;
+		runs = way_runs(way) == 2 ? 2 * MAX_DEPTH + 6 : MAX_DEPTH;
+		EXPECT_EQ(runs, area_get(&self->area, i)) TH_LOG("%s", way->name);
+		EXPECT_STREQ(all_for("no_return", 6), reasons(fds[i])) TH_LOG("%s", way->name);
 	}
 }
 
@@ -415,9 +404,7 @@ FIXTURE_SETUP(inside)
 
 	if (missing)
 		SKIP(return, "%s", missing);
-	ASSERT_EQ(0, pin(0));
-	ASSERT_EQ(0, area_create(&self->area));
-	ASSERT_EQ(0, instance_create(INSTANCE));
+	ASSERT_EQ(0, ways_start(&self->area));
 	while (strcmp(way->name, variant->way))
 		way++;
 	prog = helpers_prog(way, &self->area, map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0));
@@ -439,7 +426,7 @@ TEST_F(inside, other_prog)
 
 	for (i = 0; i < WAYS; i++) {
 		way = &ways[i];
-		if (!has_reasons(way))
+		if (way_has_trampoline(way))
 			continue;
 		fd = attach_inner(way, &in_helpers, &self->area);
 		ASSERT_LE(0, fd) TH_LOG("%s", way->name);

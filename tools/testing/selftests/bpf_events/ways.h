@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* All the ways to attach a program to a function or to a tracepoint of the kernel */
+/*
+ * All the ways to attach a program to a function or to a tracepoint of the kernel, and
+ * to a function of the test itself
+ */
 #ifndef BPF_EVENTS_WAYS_H
 #define BPF_EVENTS_WAYS_H
 
@@ -8,6 +11,7 @@
 #include "multi.h"
 #include "raw_tp.h"
 #include "tracing.h"
+#include "umulti.h"
 
 enum way_kind {
 	BY_SET_BPF,	/* on a perf event */
@@ -53,9 +57,35 @@ static const struct way {
 
 #define WAYS ARRAY_SIZE(ways)
 
+/* BPF_TRACE_UPROBE_SESSION, which the headers of a released 6.12 do not have */
+#define UPROBE_SESSION ((enum bpf_attach_type)(BPF_TRACE_KPROBE_SESSION + 1))
+
+/* The same for user code */
+static const struct way uprobe_ways[] = {
+	{ "uprobe event", BY_SET_BPF, BPF_PROG_TYPE_KPROBE },
+	{ "uretprobe event", BY_SET_BPF, BPF_PROG_TYPE_KPROBE, .flags = PROBE_RETURN },
+	{ "uprobe link", BY_PERF_LINK, BPF_PROG_TYPE_KPROBE, .flags = PROBE_PMU },
+	{ "uretprobe link", BY_PERF_LINK, BPF_PROG_TYPE_KPROBE,
+	  .flags = PROBE_PMU | PROBE_RETURN },
+	{ "uprobe_multi", BY_MULTI_LINK, BPF_PROG_TYPE_KPROBE, BPF_TRACE_UPROBE_MULTI },
+	{ "uretprobe_multi", BY_MULTI_LINK, BPF_PROG_TYPE_KPROBE, BPF_TRACE_UPROBE_MULTI,
+	  .flags = BPF_F_UPROBE_MULTI_RETURN },
+	{ "uprobe session", BY_MULTI_LINK, BPF_PROG_TYPE_KPROBE, UPROBE_SESSION },
+	{ "filter of a uprobe", BY_FILTER, BPF_PROG_TYPE_KPROBE },
+	{ "filter of a uretprobe", BY_FILTER, BPF_PROG_TYPE_KPROBE, .flags = PROBE_RETURN },
+};
+
+#define UPROBE_WAYS ARRAY_SIZE(uprobe_ways)
+
 static inline bool way_exists(const struct way *way)
 {
 	return way->kind != BY_FILTER || !mainline();
+}
+
+/* What runs from a trampoline has no budget, and no reasons for what it misses */
+static inline bool way_has_trampoline(const struct way *way)
+{
+	return way->kind == BY_TRACING && !way->tracepoint;
 }
 
 /* What is attached to, depending on the way */
@@ -108,7 +138,14 @@ static inline void hit_own_place(void)
 /* How often a program runs in one hit of its place */
 static inline unsigned int way_runs(const struct way *way)
 {
-	return way->attach == BPF_TRACE_KPROBE_SESSION ? 2 : 1;
+	return way->attach == BPF_TRACE_KPROBE_SESSION ||
+	       way->attach == UPROBE_SESSION ? 2 : 1;
+}
+
+/* PROBE_RETURN is BPF_F_KPROBE_MULTI_RETURN and BPF_F_UPROBE_MULTI_RETURN, too */
+static inline bool way_sees_returns(const struct way *way)
+{
+	return way->flags & PROBE_RETURN || way->attach == BPF_TRACE_FEXIT || way_runs(way) == 2;
 }
 
 /* An event of tracefs for those who need one: one for each of the ways */
@@ -187,11 +224,33 @@ static inline int way_attach(const struct way *way, const struct place *place,
 	}
 }
 
+/* The same with one of uprobe_ways[], to a function of the test */
+static inline int uprobe_way_attach(const struct way *way, const void *func, int prog)
+{
+	struct probe probe;
+	char event[16];
+
+	if (way->kind == BY_MULTI_LINK)
+		return umulti_link_one(func, way->attach, way->flags, 0, prog);
+	snprintf(event, sizeof(event), "user%d", (int)(way - uprobe_ways));
+	if (uprobe_create_at(&probe, event, SELF, file_offset(func), 0, way->flags))
+		return -EINVAL;
+	if (way->kind == BY_FILTER)
+		return filter_attach(INSTANCE, way_event(way, NULL, &probe), prog);
+	return attach_by(&probe, way->kind == BY_PERF_LINK, prog);
+}
+
 static inline const char *ways_prepare(void)
 {
 	const char *missing = filter_prepare() ?: tracing_prepare();
 
 	return missing ?: multi_prepare();
+}
+
+/* What tests on one CPU start with, where nothing is missing */
+static inline int ways_start(struct area *area)
+{
+	return pin(0) ?: area_create(area) ?: instance_create(INSTANCE);
 }
 
 #endif /* BPF_EVENTS_WAYS_H */
