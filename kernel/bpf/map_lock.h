@@ -9,11 +9,11 @@
  * interrupts off. The first one waits for its locks, those on top of it only try. That is
  * what keeps them from a deadlock: no CPU waits for a lock on top of an operation, and
  * within one the locks have an order: LRU list, bucket, free list. Task and cgroup storage
- * have counts of their own, and are as busy on top of an operation as on top of themselves.
+ * have a count of their own, and are as busy on top of an operation as on top of themselves
+ * and of each other.
  *
  * This does not know of what else programs can wait for on top of an operation: those of
- * type TRACING for the storage of sockets, and for spin locks and timers in values; and any
- * for task storage in the midst of cgroup storage, or the other way round.
+ * type TRACING for the storage of sockets, and for spin locks and timers in values.
  *
  * An NMI in the middle of a change of the count finds it before or after, and leaves it as
  * it was; before, no lock is held yet, and after, there is an operation for it to be on
@@ -28,6 +28,7 @@
 #include <linux/spinlock.h>
 
 DECLARE_PER_CPU(int, bpf_map_ops);
+DECLARE_PER_CPU(int, bpf_storage_ops);
 
 /*
  * bpf_map_op_begin() - before an operation takes its first lock; interrupts are off
@@ -119,6 +120,31 @@ static __always_inline void bpf_map_unlock(raw_spinlock_t *lock, unsigned long f
 	bpf_map_op_end();
 	local_irq_restore(flags);
 	preempt_enable();	/* last, for what is to run instead */
+}
+
+/* bpf_storage_lock() - before an operation on the storage of a task or cgroup that must be done */
+static inline void bpf_storage_lock(void)
+{
+	migrate_disable();
+	this_cpu_inc(bpf_storage_ops);
+}
+
+static inline void bpf_storage_unlock(void)
+{
+	this_cpu_dec(bpf_storage_ops);
+	migrate_enable();
+}
+
+/* bpf_storage_trylock() - before one for a program, which is not done on top of others */
+static inline bool bpf_storage_trylock(void)
+{
+	migrate_disable();
+	if (unlikely(this_cpu_inc_return(bpf_storage_ops) != 1 || bpf_map_op_below())) {
+		this_cpu_dec(bpf_storage_ops);
+		migrate_enable();
+		return false;
+	}
+	return true;
 }
 
 #endif /* __BPF_MAP_LOCK_H */

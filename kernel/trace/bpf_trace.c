@@ -68,26 +68,17 @@ const struct bpf_attachment bpf_idle_attachment = {
 	.func	= idle_attachment_run,
 };
 
-/*
- * Is it a run of a program under the guard that a hit is on top of? Hits in
- * kprobe_multi links name their attachment, and have a func_ip; the others are part
- * of theirs.
- */
+/* Is it a run of a program under the guard that a hit is on top of? */
 static enum bpf_miss miss_on_top(const struct bpf_attachment *att, enum bpf_miss otherwise)
 {
 	const struct bpf_hit *hit = __this_cpu_read(bpf_current_hit);
-	const struct bpf_attachment *below;
 
-	if (__this_cpu_read(bpf_prog_active) != BPF_GUARD_HELD)
+	if (!(__this_cpu_read(bpf_prog_active) & BPF_GUARD_HELD))
 		return otherwise;
 	if (!hit)
 		return BPF_MISS_OTHER_PROG;
-
-	if (hit->func_ip)
-		below = container_of(hit, struct bpf_session_hit, hit)->att;
-	else
-		below = container_of(hit, struct bpf_attachment, hit);
-	return below->prog == att->prog ? BPF_MISS_SAME_PROG : BPF_MISS_OTHER_PROG;
+	return bpf_hit_attachment(hit)->prog == att->prog ? BPF_MISS_SAME_PROG :
+							    BPF_MISS_OTHER_PROG;
 }
 
 NOKPROBE_SYMBOL(miss_on_top);
@@ -110,21 +101,16 @@ void bpf_attachment_missed(const struct bpf_attachment *att, enum bpf_miss why)
 
 NOKPROBE_SYMBOL(bpf_attachment_missed);
 
-/* Return: whether there was a program that should have run. */
-static bool event_array_missed(const struct bpf_event_array *array, enum bpf_miss why)
+static void event_array_missed(const struct bpf_event_array *array, enum bpf_miss why)
 {
-	bool any = false;
 	u32 i;
 
 	for (i = 0; i < array->nr; i++) {
 		const struct bpf_attachment *att = READ_ONCE(array->slots[i].active);
 
-		if (att == &bpf_idle_attachment)
-			continue;
-		any = true;
-		bpf_attachment_missed(att, why);
+		if (att != &bpf_idle_attachment)
+			bpf_attachment_missed(att, why);
 	}
-	return any;
 }
 
 NOKPROBE_SYMBOL(event_array_missed);
@@ -189,12 +175,27 @@ event_array_run(const struct bpf_event_array *array, void *ctx, enum run_mode mo
 	return pass;
 }
 
+/* As bpf_event_run(), where the guard is taken. */
+static bool event_array_run_on_top(const struct bpf_event_array *array, void *ctx)
+{
+	bool pass = true;
+	u32 i;
+
+	for (i = 0; i < array->nr; i++) {
+		const struct bpf_attachment *att = READ_ONCE(array->slots[i].active);
+
+		if (att != &bpf_idle_attachment && !bpf_attachment_hit_on_top(att, ctx))
+			pass = false;
+	}
+	return pass;
+}
+
+NOKPROBE_SYMBOL(event_array_run_on_top);
+
 /**
  * bpf_event_run() - run the programs of an event
  * @array: the event's programs, read in the same RCU-sched section
  * @ctx: what the programs get as context
- *
- * Programs that are turned away by the guard are told of a miss.
  *
  * Context: preemption disabled; any of task, softirq, hardirq and NMI.
  * Return: true if all of the programs that ran returned non-zero, or none ran
@@ -205,7 +206,7 @@ bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
 	bool pass;
 
 	if (!bpf_guard_enter())
-		return !event_array_missed(array, BPF_MISS_MAP_OP);
+		return event_array_run_on_top(array, ctx);
 
 	cant_migrate();
 	if (static_branch_unlikely(&bpf_budget_key))

@@ -39,8 +39,8 @@ struct bpf_session_hit {
 };
 
 /*
- * The hit of the program which runs on this CPU under bpf_prog_active. NULL
- * where there is none: what runs then is on a uprobe, and current->bpf_ctx
+ * The hit of the program which runs on this CPU under bpf_prog_active, the innermost.
+ * NULL where there is none: what runs then is on a uprobe, and current->bpf_ctx
  * tells.
  */
 DECLARE_PER_CPU(const struct bpf_hit *, bpf_current_hit);
@@ -75,6 +75,16 @@ struct bpf_attachment {
 	bool					sleepable; /* has a reference to @prog */
 	bool					released; /* hits on uprobes do not run it */
 };
+
+/*
+ * Hits in kprobe_multi links name their attachment, and have a func_ip; the others that
+ * programs run for under the guard are part of theirs.
+ */
+static __always_inline const struct bpf_attachment *bpf_hit_attachment(const struct bpf_hit *hit)
+{
+	return hit->func_ip ? container_of(hit, struct bpf_session_hit, hit)->att :
+			      container_of(hit, struct bpf_attachment, hit);
+}
 
 /*
  * The attachment of a perf event. perf_event::bpf and a slot point to @att, from its
@@ -118,13 +128,16 @@ struct bpf_event_array {
 extern const struct bpf_attachment bpf_idle_attachment;
 
 #ifdef CONFIG_BPF_EVENTS
-/* bpf_prog_active while a program runs. bpf_disable_instrumentation() counts in it. */
-#define BPF_GUARD_HELD 0x10000
+/*
+ * Set in bpf_prog_active while programs run; the rest of it is preempt_count() of where they
+ * do. Without it, that is how often bpf_disable_instrumentation() has been called.
+ */
+#define BPF_GUARD_HELD BIT(31)
 
 void bpf_attachment_missed(const struct bpf_attachment *att, enum bpf_miss why);
 
 /**
- * bpf_guard_enter() - begin to run programs that must not run on top of each other
+ * bpf_guard_enter() - begin to run programs
  *
  * Those of kprobes, of ftrace and of perf events run in a breakpoint, an ftrace
  * call, a jump or an overflow, so anywhere: with any lock held, on top of any
@@ -133,11 +146,11 @@ void bpf_attachment_missed(const struct bpf_attachment *att, enum bpf_miss why);
  * for what checks for it by name.
  *
  * bpf_prog_active is the one recursion guard. It is per CPU and counts every
- * context alike, so these programs never run on top of each other, or on top of a
- * map operation of bpf(2): they cannot spin on a lock of a map that the code below
- * them holds. Programs on uprobes and those of other types, which do not take the
- * guard, can be below: for them, maps whose locks are taken here have guards of their
- * own, see kernel/bpf/map_lock.h.
+ * context alike, so a program does not begin here on top of another, or on top of a
+ * map operation of bpf(2). Those that may be on top of another begin in
+ * bpf_guard_enter_on_top(). Programs on uprobes and those of other types, which do
+ * not take the guard, can be below and on top as well: maps whose locks are taken here
+ * have guards of their own, see kernel/bpf/map_lock.h.
  *
  * If it is 0 here, it stays so until it is set: what interrupts in between puts it
  * back. It is set before, and cleared after, all that can be traced: that may be
@@ -145,14 +158,14 @@ void bpf_attachment_missed(const struct bpf_attachment *att, enum bpf_miss why);
  *
  * Context: preemption disabled; any of task, softirq, hardirq and NMI.
  * Return: whether programs may run, until bpf_guard_exit(). If not, the hit is
- * one that they have missed.
+ * one for bpf_guard_enter_on_top().
  */
 static __always_inline bool bpf_guard_enter(void)
 {
 	if (unlikely(__this_cpu_read(bpf_prog_active)))
 		return false;
 
-	__this_cpu_write(bpf_prog_active, BPF_GUARD_HELD);
+	__this_cpu_write(bpf_prog_active, preempt_count() | BPF_GUARD_HELD);
 	cant_sleep();
 	rcu_read_lock();
 	return true;
@@ -168,6 +181,21 @@ static __always_inline void bpf_guard_exit(void)
 	__this_cpu_write(bpf_prog_active, 0);
 }
 
+/*
+ * bpf_trace_nest.c: what bpf_guard_enter() turned away
+ */
+
+/* What a run is on top of: bpf_current_hit and bpf_prog_active of the run below */
+struct bpf_run_below {
+	const struct bpf_run_below	*next;
+	const struct bpf_hit		*hit;
+	int				guard;
+};
+
+bool bpf_guard_enter_on_top(struct bpf_run_below *below, const struct bpf_attachment *att);
+void bpf_guard_exit_on_top(const struct bpf_run_below *below);
+bool bpf_attachment_hit_on_top(const struct bpf_attachment *att, void *ctx);
+
 u32 bpf_run_timed(const struct bpf_prog *prog, void *ctx);
 
 /* bpf_trace_budget.c: how often programs run at most */
@@ -182,7 +210,8 @@ void bpf_budget_show(struct seq_file *m, const struct bpf_prog *prog);
  * The callers, what keeps @att for them, and which programs can be unfinished on this CPU
  * while this one runs:
  *
- * bpf_attachment_hit()		preemption off		those without the guard
+ * bpf_attachment_hit()		preemption off		those without the guard, and those
+ *							that bpf_trace_nest.c lets be below
  * bpf_attachment_hit_args()	preemption off		all but the same program
  * bpf_attachment_hit_uprobe()	RCU tasks trace		those of tasks that were preempted,
  *							or that sleep
@@ -215,7 +244,7 @@ bpf_attachment_run(const struct bpf_attachment *att, void *ctx)
 static __always_inline u32
 bpf_attachment_hit(const struct bpf_attachment *att, const struct bpf_hit *hit, void *ctx)
 {
-	barrier(); /* what interrupts from here on looks at *hit: miss_on_top() */
+	barrier(); /* what interrupts from here on looks at *hit: bpf_hit_attachment() */
 	__this_cpu_write(bpf_current_hit, hit);
 	return bpf_attachment_run(att, ctx);
 }

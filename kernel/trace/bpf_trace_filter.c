@@ -92,10 +92,8 @@ bool bpf_event_filter_run_kprobe(struct trace_event_file *file, struct pt_regs *
 	if (!filter)
 		return true;
 	att = &filter->att;
-	if (!bpf_guard_enter()) {
-		bpf_attachment_missed(att, BPF_MISS_MAP_OP);
-		return false;
-	}
+	if (!bpf_guard_enter())
+		return bpf_attachment_hit_on_top(att, regs);
 
 	pass = bpf_attachment_hit(att, &att->hit, regs);
 	bpf_guard_exit();

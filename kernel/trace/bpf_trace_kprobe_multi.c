@@ -119,6 +119,24 @@ kprobe_multi_hit(const struct bpf_kprobe_multi_link *link, unsigned long func_ip
 	return bpf_attachment_hit(&link->att, &hit.hit, regs);
 }
 
+static noinline int
+kprobe_multi_run_on_top(const struct bpf_kprobe_multi_link *link, unsigned long ip,
+			struct pt_regs *regs, bool is_return, void *session_cookie)
+{
+	struct bpf_run_below below;
+	int ret;
+
+	if (!bpf_guard_enter_on_top(&below, &link->att))
+		return -EBUSY;
+	rcu_read_lock();
+	ret = kprobe_multi_hit(link, bpf_func_start(ip), regs, is_return, session_cookie);
+	rcu_read_unlock();
+	bpf_guard_exit_on_top(&below);
+	return ret;
+}
+
+NOKPROBE_SYMBOL(kprobe_multi_run_on_top);
+
 /*
  * Fprobe calls with preemption disabled, from anywhere that ftrace can be. It has
  * no guard of its own against recursion for these handlers.
@@ -130,13 +148,10 @@ static __always_inline int
 kprobe_multi_run(struct bpf_kprobe_multi_link *link, unsigned long ip, struct pt_regs *regs,
 		 bool is_return, void *session_cookie)
 {
-	const struct bpf_attachment *att = &link->att;
 	int ret;
 
-	if (!bpf_guard_enter()) {
-		bpf_attachment_missed(att, BPF_MISS_MAP_OP);
-		return -EBUSY;
-	}
+	if (!bpf_guard_enter())
+		return kprobe_multi_run_on_top(link, ip, regs, is_return, session_cookie);
 
 	ret = kprobe_multi_hit(link, bpf_func_start(ip), regs, is_return, session_cookie);
 	bpf_guard_exit();

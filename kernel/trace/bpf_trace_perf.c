@@ -69,16 +69,16 @@ BPF_CALL_4(bpf_perf_event_read_value, struct bpf_map *, map, u64, flags,
 }
 
 /*
- * What one record needs while it is written. A writer can be interrupted by
- * another one from each of softirq, hardirq and NMI, and any of these by a
- * program on a kprobe, of which there is only one at a time on a CPU.
+ * What one record needs while it is written. In each of task, softirq, hardirq and NMI
+ * context there can be a writer, and on top of it a program on a kprobe, which runs once
+ * in a context.
  */
 struct output_slot {
 	struct perf_sample_data	data;
 	struct pt_regs		regs;
 };
 
-#define OUTPUT_SLOTS	5
+#define OUTPUT_SLOTS	8
 
 static DEFINE_PER_CPU(struct output_slot [OUTPUT_SLOTS], output_slots);
 static DEFINE_PER_CPU(int, output_depth);

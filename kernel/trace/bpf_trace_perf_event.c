@@ -59,6 +59,19 @@ static void pe_complete_data(const struct bpf_prog *prog, struct perf_event *eve
 		data->callchain = NULL;
 }
 
+static bool overflow_run(const struct bpf_attachment *att, struct perf_event *event,
+			 struct perf_sample_data *data, struct pt_regs *regs)
+{
+	struct bpf_perf_event_data_kern ctx = {
+		.regs = perf_arch_bpf_user_pt_regs(regs),
+		.data = data,
+		.event = event,
+	};
+
+	pe_complete_data(att->prog, event, data, regs);
+	return bpf_attachment_hit(att, &att->hit, &ctx);
+}
+
 /**
  * bpf_event_overflow_run() - run the program of a perf event
  * @att: the program, read in the same RCU-sched section
@@ -76,21 +89,26 @@ bool bpf_event_overflow_run(const struct bpf_attachment *att,
 			    struct perf_event *event,
 			    struct perf_sample_data *data, struct pt_regs *regs)
 {
-	struct bpf_perf_event_data_kern ctx = {
-		.regs = perf_arch_bpf_user_pt_regs(regs),
-		.data = data,
-		.event = event,
-	};
+	struct bpf_run_below below;
 	bool pass;
 
-	if (!bpf_guard_enter()) {
+	if (bpf_guard_enter()) {
+		pass = overflow_run(att, event, data, regs);
+		bpf_guard_exit();
+		return pass;
+	}
+
+	/* A breakpoint is an NMI to preempt_count(), and hit by what it is on top of. */
+	if (event->attr.type == PERF_TYPE_BREAKPOINT) {
 		bpf_attachment_missed(att, BPF_MISS_MAP_OP);
 		return false;
 	}
-
-	pe_complete_data(att->prog, event, data, regs);
-	pass = bpf_attachment_hit(att, &att->hit, &ctx);
-	bpf_guard_exit();
+	if (!bpf_guard_enter_on_top(&below, att))
+		return false;
+	rcu_read_lock();
+	pass = overflow_run(att, event, data, regs);
+	rcu_read_unlock();
+	bpf_guard_exit_on_top(&below);
 	return pass;
 }
 

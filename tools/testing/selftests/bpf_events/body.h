@@ -10,6 +10,9 @@
 
 #define MAX_BODY_INSNS 96
 
+/* Where the body begins, in instructions */
+#define BODY_START 10
+
 static inline void load_attr(union bpf_attr *attr, enum bpf_prog_type type,
 			     enum bpf_attach_type attach, __u32 btf_id)
 {
@@ -41,13 +44,12 @@ static inline int body_load(union bpf_attr *attr, struct area *area,
 		BPF_MOV64_IMM(BPF_REG_0, 1),
 		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_0, 0),
 	};
-	const size_t start = 10;
 
-	memcpy(insns + start, body, cnt * sizeof(*body));
+	memcpy(insns + BODY_START, body, cnt * sizeof(*body));
 	attr->insns = (unsigned long)insns;
-	attr->insn_cnt = start + cnt;
+	attr->insn_cnt = BODY_START + cnt;
 	if (!cnt || body[cnt - 1].code != (BPF_JMP | BPF_EXIT)) {
-		memcpy(insns + start + cnt, end, sizeof(end));
+		memcpy(insns + BODY_START + cnt, end, sizeof(end));
 		attr->insn_cnt += ARRAY_SIZE(end);
 	}
 	return prog_load_attr(attr);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Programs in softirqs, hard interrupts and NMIs, attached in each of the ways */
 #include <arpa/inet.h>
-#include <sys/klog.h>
 
 #include "common.h"
+#include "interrupt.h"
 #include "uprobe.h"
 #include "ways.h"
 
@@ -18,8 +18,6 @@ enum { TASK, SOFTIRQ, HARDIRQ, NMI, CONTEXTS };
 #error "Say where this architecture has its preempt_count"
 #endif
 
-#define SYSLOG_CONSOLE_LEVEL 8
-
 /* A message to ourselves, which is received in a softirq */
 static void send_packet(void)
 {
@@ -31,33 +29,6 @@ static void send_packet(void)
 
 	sendto(fd, "", 1, 0, (void *)&addr, sizeof(addr));
 	close(fd);
-}
-
-/* The tick does the rest */
-static void wait_tick(void)
-{
-	__u64 end = now_ns() + 10000000;
-
-	while (now_ns() < end)
-		;
-}
-
-/* Who reads this takes the lock of the consoles, and prints what is pending */
-static void print_pending(void)
-{
-	char consoles[256];
-
-	read_file("/proc/consoles", consoles, sizeof(consoles));
-}
-
-/*
- * All CPUs but this one are asked by NMI where they are, and tell the log.  The
- * next request raises the console's level for a moment: nothing is left for that.
- */
-static void cause_nmi(void)
-{
-	write_file("/proc/sysrq-trigger", 0, "l");
-	print_pending();
 }
 
 FIXTURE(interrupt) {
@@ -79,13 +50,13 @@ FIXTURE_VARIANT_ADD(interrupt, softirq) {
 };
 
 FIXTURE_VARIANT_ADD(interrupt, hardirq) {
-	.place = { "update_process_times", "timer", "hrtimer_expire_entry" },
+	.place = HARDIRQ_PLACE,
 	.context = HARDIRQ,
 	.hit = wait_tick,
 };
 
 FIXTURE_VARIANT_ADD(interrupt, nmi) {
-	.place = { "__printk_cpu_sync_try_get", "nmi", "nmi_handler" },
+	.place = NMI_PLACE,
 	.context = NMI,
 	.hit = cause_nmi,
 };
@@ -95,12 +66,10 @@ FIXTURE_SETUP(interrupt)
 	const char *missing = ways_prepare();
 	unsigned int i;
 
+	if (!missing && variant->context == NMI)
+		missing = nmi_prepare();
 	if (missing)
 		SKIP(return, "%s", missing);
-	if (variant->context == NMI && access("/proc/sysrq-trigger", W_OK))
-		SKIP(return, "CONFIG_MAGIC_SYSRQ");
-	if (variant->context == NMI && sysconf(_SC_NPROCESSORS_ONLN) < 2)
-		SKIP(return, "CONFIG_SMP, and two CPUs");
 	self->var = btf_type_id(BTF_KIND_VAR, PREEMPT_COUNT_VAR);
 	ASSERT_LT(0, self->var);
 	ASSERT_EQ(0, area_create(&self->area));
@@ -108,14 +77,12 @@ FIXTURE_SETUP(interrupt)
 	for (i = 0; i < WAYS; i++)
 		ASSERT_EQ(0, way_create(&ways[i], &variant->place, &self->probes[i]));
 	ASSERT_EQ(0, pin(0));
-	/* Backtraces are not for the console */
-	ASSERT_EQ(0, klogctl(SYSLOG_CONSOLE_LEVEL, NULL, 1));
+	ASSERT_EQ(0, console_mute());
 }
 
 FIXTURE_TEARDOWN_PARENT(interrupt)
 {
-	print_pending();
-	klogctl(SYSLOG_CONSOLE_LEVEL, NULL, 7);
+	console_unmute();
 	EXPECT_STREQ("nothing", instance_left(INSTANCE));
 	EXPECT_STREQ("nothing", leftovers());
 }

@@ -38,17 +38,6 @@ FIXTURE_TEARDOWN_PARENT(iter)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-static __u32 map_id(int fd)
-{
-	struct bpf_map_info info = {};
-	union bpf_attr attr = {
-		.info.bpf_fd = fd, .info.info_len = sizeof(info),
-		.info.info = (unsigned long)&info,
-	};
-
-	return sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) ? 0 : info.id;
-}
-
 TEST_F(iter, all_maps)
 {
 	int link = iter_link(print_ids_prog(&self->area), NULL);

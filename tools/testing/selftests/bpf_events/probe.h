@@ -220,6 +220,14 @@ static inline int probe_create_body(struct probe *p, const char *event,
 	return err;
 }
 
+static inline int site_create(struct probe *p, const char *event, const char *func,
+			      bool body, unsigned int flags)
+{
+	if (body)
+		return probe_create_body(p, event, func, flags);
+	return probe_create_at(p, event, func, 0, flags);
+}
+
 #define OPTIMIZE "/proc/sys/debug/kprobes-optimization"
 
 /* What OPTIMIZE was; restored only if saved */
@@ -242,8 +250,8 @@ static inline void optimize_restore(const struct optimize *optimize)
 }
 
 /*
- * Waits until the probe in the body of @func is a jump.  False is no error: a
- * preemptible kernel has no such thing.
+ * Waits until the probe in the body of @func is a jump, or about to be one: the optimizer
+ * waits for all tasks to sleep.  False is no error: kernels can be without jumps.
  */
 static inline bool wait_optimized(const char *func)
 {

@@ -134,6 +134,17 @@ static inline int map_create(enum bpf_map_type type, __u32 key, __u32 value,
 	return sys_bpf(BPF_MAP_CREATE, &attr);
 }
 
+static inline __u32 map_id(int fd)
+{
+	struct bpf_map_info info = {};
+	union bpf_attr attr = {
+		.info.bpf_fd = fd, .info.info_len = sizeof(info),
+		.info.info = (unsigned long)&info,
+	};
+
+	return sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) ? 0 : info.id;
+}
+
 static inline int map_update(int fd, const void *key, const void *value)
 {
 	union bpf_attr attr = {
@@ -268,10 +279,12 @@ static inline int func_ip_prog(struct area *area)
 	return prog_load(insns, ARRAY_SIZE(insns));
 }
 
-/* A program that goes on for 30 ms */
-static inline int long_prog(void)
+/* A program that stores 1 in a slot, and goes on for 30 ms */
+static inline int long_prog(struct area *area, unsigned int slot)
 {
 	struct bpf_insn insns[] = {
+		AREA(BPF_REG_1, area, slot),
+		BPF_ST_MEM(BPF_DW, BPF_REG_1, 0, 1),
 		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
 		BPF_MOV64_REG(BPF_REG_7, BPF_REG_0),
 		BPF_ALU64_IMM(BPF_ADD, BPF_REG_7, 30000000),

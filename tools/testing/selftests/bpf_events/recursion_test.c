@@ -84,14 +84,6 @@ FIXTURE_TEARDOWN_PARENT(nested)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-static int site_create(struct probe *p, const char *event, const char *func,
-		       bool body, unsigned int flags)
-{
-	if (body)
-		return probe_create_body(p, event, func, flags);
-	return probe_create_at(p, event, func, 0, flags);
-}
-
 TEST_F(nested, hit_inside_a_helper_is_counted)
 {
 	int outer, inner, outer_fd, inner_fd, i;
@@ -225,7 +217,8 @@ TEST_F(missed, interrupt_on_top_of_a_program)
 	prog = count_prog(&self->area, INNER, 0);
 	fd = attach(&tick, prog);
 	ASSERT_LE(0, fd);
-	ASSERT_LE(0, attach(&slow, long_prog()));
+	/* What it stores is scratch to it, which the other one uses, too */
+	ASSERT_LE(0, attach(&slow, long_prog(&self->area, OUTER)));
 
 	/* It runs where it can */
 	EXPECT_TRUE(wait_between(misses(prog) && area_get(&self->area, INNER), hit()));

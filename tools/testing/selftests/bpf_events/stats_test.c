@@ -78,7 +78,7 @@ TEST_F(stats, run_cnt)
 TEST_F(stats, run_time)
 {
 	struct bpf_prog_info info;
-	int prog = long_prog();
+	int prog = long_prog(&self->area, 1);
 
 	ASSERT_LE(0, attach(&self->probe, prog));
 	ASSERT_EQ(0, write_file(STATS, 0, "1"));

@@ -308,7 +308,7 @@ TEST_F(function, own_function)
  * What samples are made with: a program there that makes one is under way when the
  * next one is hit.  Each makes one if it is the deepest so far.
  */
-#define NESTED 6
+#define NESTED 9
 enum { DEPTH = 1, NESTED_RET = 8 };
 
 static int nested_output_prog(union bpf_attr *attr, struct area *area, int map, int depth)
@@ -329,7 +329,7 @@ static int nested_output_prog(union bpf_attr *attr, struct area *area, int map, 
 	return body_load(attr, area, body, ARRAY_SIZE(body));
 }
 
-/* The sixth finds no room, says so, and that is all that happens */
+/* The ninth finds no room, says so, and that is all that happens */
 TEST_F(function, samples_inside_samples)
 {
 	int i, key = 0, map = map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 1, 0);
