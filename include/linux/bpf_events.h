@@ -84,6 +84,10 @@ bool bpf_event_run(const struct bpf_event_array *array, void *ctx);
 void bpf_event_missed(struct trace_event_call *call, enum bpf_miss why);
 bool bpf_event_overrides(struct trace_event_call *call);
 
+bool bpf_prog_is_apart(const struct bpf_prog *prog);
+enum bpf_miss bpf_prog_enter_apart(struct bpf_run_below *below, const struct bpf_prog *prog);
+void bpf_prog_exit_apart(const struct bpf_run_below *below);
+
 bool bpf_event_overflow_run(const struct bpf_attachment *att,
 			    struct perf_event *event,
 			    struct perf_sample_data *data, struct pt_regs *regs);
@@ -195,6 +199,19 @@ static inline void bpf_event_resume(struct perf_event *event) { }
 
 static inline void bpf_event_show_fdinfo(struct seq_file *m,
 					 struct perf_event *event) { }
+
+static inline bool bpf_prog_is_apart(const struct bpf_prog *prog)
+{
+	return false;
+}
+
+static inline enum bpf_miss bpf_prog_enter_apart(struct bpf_run_below *below,
+						 const struct bpf_prog *prog)
+{
+	return BPF_NR_MISSES;
+}
+
+static inline void bpf_prog_exit_apart(const struct bpf_run_below *below) { }
 
 static inline int bpf_perf_link_create(const union bpf_attr *attr,
 				       struct bpf_prog *prog,

@@ -65,6 +65,7 @@ static DEFINE_PER_CPU(struct bpf_attachment_stats, idle_stats);
 
 const struct bpf_attachment bpf_idle_attachment = {
 	.stats	= &idle_stats,
+	.hits	= &idle_stats.hits,
 	.func	= idle_attachment_run,
 };
 
@@ -117,15 +118,17 @@ NOKPROBE_SYMBOL(event_array_missed);
 
 /**
  * bpf_run_timed() - run a program, with account of how long that takes
- * @prog: the program
+ * @att: the program
  * @ctx: its context
  *
  * Context: that of bpf_guard_enter().
  * Return: what the program returns.
  */
-u32 bpf_run_timed(const struct bpf_prog *prog, void *ctx)
+u32 bpf_run_timed(const struct bpf_attachment *att, void *ctx)
 {
-	return bpf_prog_run(prog, ctx);
+	if (att->func != att->prog->bpf_func)
+		return att->func(ctx, att->insns);
+	return bpf_prog_run(att->prog, ctx);
 }
 
 NOKPROBE_SYMBOL(bpf_run_timed);
@@ -439,6 +442,7 @@ int bpf_attachment_init(struct bpf_attachment *att, struct bpf_prog *prog)
 	}
 	att->budget->filled = jiffies - HZ;
 
+	att->hits = &att->stats->hits;
 	att->func = prog->bpf_func;
 	att->insns = prog->insnsi;
 	att->prog = prog;
@@ -516,6 +520,8 @@ int bpf_event_add(struct perf_event *event, struct bpf_prog *prog, u64 cookie,
 	if (!att)
 		return -ENOMEM;
 
+	if (call && call->flags & TRACE_EVENT_FL_UPROBE)
+		bpf_attachment_keep_apart(att);
 	if (call)
 		new = event_array_next(event_array(call), NULL, att);
 	if (IS_ERR(new)) {

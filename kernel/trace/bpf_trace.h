@@ -68,9 +68,10 @@ struct bpf_budget {
 struct bpf_attachment {
 	struct bpf_hit				hit;
 	struct bpf_attachment_stats __percpu	*stats;
+	unsigned long __percpu			*hits;	/* of @stats */
 	struct bpf_budget			*budget;
 	bpf_func_t				func;	/* of @prog, at hand */
-	const struct bpf_insn			*insns;
+	const struct bpf_insn			*insns;	/* what @func gets, too */
 	struct bpf_prog				*prog;
 	bool					sleepable; /* has a reference to @prog */
 	bool					released; /* hits on uprobes do not run it */
@@ -134,6 +135,12 @@ extern const struct bpf_attachment bpf_idle_attachment;
  */
 #define BPF_GUARD_HELD BIT(31)
 
+/*
+ * Set in it, too, while a program runs that is kept apart: what takes the guard asks for that
+ * one, and clears this while it runs.
+ */
+#define BPF_GUARD_APART BIT(30)
+
 void bpf_attachment_missed(const struct bpf_attachment *att, enum bpf_miss why);
 
 /**
@@ -185,18 +192,13 @@ static __always_inline void bpf_guard_exit(void)
  * bpf_trace_nest.c: what bpf_guard_enter() turned away
  */
 
-/* What a run is on top of: bpf_current_hit and bpf_prog_active of the run below */
-struct bpf_run_below {
-	const struct bpf_run_below	*next;
-	const struct bpf_hit		*hit;
-	int				guard;
-};
-
-bool bpf_guard_enter_on_top(struct bpf_run_below *below, const struct bpf_attachment *att);
+enum bpf_miss bpf_guard_enter_on_top(struct bpf_run_below *below,
+				     const struct bpf_attachment *att);
 void bpf_guard_exit_on_top(const struct bpf_run_below *below);
 bool bpf_attachment_hit_on_top(const struct bpf_attachment *att, void *ctx);
+void bpf_attachment_keep_apart(struct bpf_attachment *att);
 
-u32 bpf_run_timed(const struct bpf_prog *prog, void *ctx);
+u32 bpf_run_timed(const struct bpf_attachment *att, void *ctx);
 
 /* bpf_trace_budget.c: how often programs run at most */
 DECLARE_STATIC_KEY_FALSE(bpf_budget_key);
@@ -212,16 +214,17 @@ void bpf_budget_show(struct seq_file *m, const struct bpf_prog *prog);
  *
  * bpf_attachment_hit()		preemption off		those without the guard, and those
  *							that bpf_trace_nest.c lets be below
- * bpf_attachment_hit_args()	preemption off		all but the same program
+ * bpf_attachment_hit_args()	preemption off		all but the same program, and those that
+ *							share per-CPU values with it
  * bpf_attachment_hit_uprobe()	RCU tasks trace		those of tasks that were preempted,
  *							or that sleep
  */
 static __always_inline u32
 __bpf_attachment_run(const struct bpf_attachment *att, void *ctx, bool timed)
 {
-	this_cpu_inc(att->stats->hits);
+	this_cpu_inc(*att->hits);
 	if (timed && att->prog)
-		return bpf_run_timed(att->prog, ctx);
+		return bpf_run_timed(att, ctx);
 	return bpf_dispatcher_nop_func(ctx, att->insns, att->func);
 }
 
@@ -255,8 +258,10 @@ bpf_attachment_hit(const struct bpf_attachment *att, const struct bpf_hit *hit, 
  * @args: the arguments
  *
  * These programs have no lock in common with what is below them but those of
- * maps, which have guards of their own, as for other tracing programs. So only
- * a program that comes on top of itself is turned away, and counted as missed.
+ * maps, which have guards of their own, as for other tracing programs. So a
+ * program that comes on top of itself is turned away, and counted as missed,
+ * and one that has per-CPU values in common with what is below: see
+ * bpf_attachment_keep_apart().
  *
  * Preemption is off, which keeps @att; rcu_read_lock() is for what checks for it by
  * name. It hits lockdep's tracepoints, so it is taken where such a hit is turned away.

@@ -460,6 +460,8 @@ static bool filter_event_is_on(const struct trace_event_file *file)
 
 static void filter_link(struct trace_event_file *file, struct bpf_event_filter *filter)
 {
+	if (!(file->event_call->flags & TRACE_EVENT_FL_KPROBE))
+		bpf_attachment_keep_apart(&filter->att);
 	rcu_assign_pointer(file->bpf_filter, filter);
 	set_bit(EVENT_FILE_FL_BPF_FILTER_BIT, &file->flags);
 }

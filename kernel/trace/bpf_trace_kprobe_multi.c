@@ -124,10 +124,16 @@ kprobe_multi_run_on_top(const struct bpf_kprobe_multi_link *link, unsigned long 
 			struct pt_regs *regs, bool is_return, void *session_cookie)
 {
 	struct bpf_run_below below;
+	enum bpf_miss why;
 	int ret;
 
-	if (!bpf_guard_enter_on_top(&below, &link->att))
+	why = bpf_guard_enter_on_top(&below, &link->att);
+	if (why != BPF_NR_MISSES) {
+		/* A session does not get to see the return alone, and misses both. */
+		if (session_cookie && !is_return)
+			bpf_attachment_missed(&link->att, why);
 		return -EBUSY;
+	}
 	rcu_read_lock();
 	ret = kprobe_multi_hit(link, bpf_func_start(ip), regs, is_return, session_cookie);
 	rcu_read_unlock();
@@ -168,20 +174,13 @@ NOKPROBE_SYMBOL(kprobe_multi_entry);
 
 /*
  * Fprobe leaves out the return of a call for which this is not 0. That is for
- * the program of a session to decide. One that missed the entry does not get to
- * see the return alone, so it misses both.
+ * the program of a session to decide.
  */
 static int kprobe_session_entry(struct fprobe *fp, unsigned long entry_ip,
 				unsigned long ret_ip, struct pt_regs *regs, void *data)
 {
-	struct bpf_kprobe_multi_link *link = kprobe_multi_of(fp);
-	int ret;
-
 	*(u64 *)data = 0;
-	ret = kprobe_multi_run(link, entry_ip, regs, false, data);
-	if (unlikely(ret == -EBUSY))
-		bpf_attachment_missed(&link->att, BPF_MISS_MAP_OP);
-	return ret;
+	return kprobe_multi_run(kprobe_multi_of(fp), entry_ip, regs, false, data);
 }
 
 NOKPROBE_SYMBOL(kprobe_session_entry);

@@ -6,9 +6,9 @@
  * still run its program, on top of the one below, if
  *
  * - it is in a higher context: a softirq, interrupt or NMI came on top of the run below.
- *   So there are at most four runs on top of each other, and the hits of what a program
- *   calls itself are missed. A program on a breakpoint runs in NMI context, and has none on
- *   top of it;
+ *   So there are at most four runs under the guard on top of each other, and the hits of
+ *   what a program calls itself are missed. A program on a breakpoint runs in NMI context,
+ *   and has none on top of it;
  *
  * - it shares no scratch with any of the runs below. Programs keep records that they are
  *   about to write in per-CPU maps, and count on it that nothing else works on these
@@ -22,6 +22,15 @@
  *
  * bpf(2) at work on a map, which the guard counts too, is no run: on top of that no program
  * runs.
+ *
+ * Programs on uprobes, on the arguments of tracepoints, and those that trampolines call, do
+ * not take the guard: all but themselves can be below them, in the same context, too. Those
+ * with values of each CPU are kept apart: they ask what is below, and are on the list
+ * runs_below, so that what comes on top, in any context, can ask for them. Those without ask
+ * nothing. Below a program on a uprobe is none: the task was in user space. Stores into other
+ * maps do not count here: there has never been a guard that programs could rely on. Those that
+ * bpf_prog_has_scratch() does not name are not kept apart, nor what an extension brings into a
+ * program that has no such values itself.
  */
 #include <linux/bpf.h>
 #include <linux/hardirq.h>
@@ -31,7 +40,7 @@
 
 #include "bpf_trace.h"
 
-/* The innermost run on top of another on this CPU */
+/* The innermost run on this CPU that is on top of another, or does not take the guard */
 static DEFINE_PER_CPU(const struct bpf_run_below *, runs_below);
 
 static nokprobe_inline bool
@@ -48,54 +57,104 @@ uses_scratch_of(const struct bpf_prog_scratch *a, const struct bpf_prog_scratch 
 	return false;
 }
 
-/* May these two be unfinished on one CPU at the same time? */
+static nokprobe_inline bool is_extended(const struct bpf_prog *prog)
+{
+	return READ_ONCE(prog->aux->nr_extensions);
+}
+
+/* May these two, which take the guard, be unfinished on one CPU at the same time? */
 static bool progs_nest(const struct bpf_prog *a, const struct bpf_prog *b)
 {
 	const struct bpf_prog_scratch *x = a->aux->scratch, *y = b->aux->scratch;
 
-	if (!x || !y || READ_ONCE(a->aux->nr_extensions) ||
-	    READ_ONCE(b->aux->nr_extensions))
+	if (x->any || y->any || is_extended(a) || is_extended(b))
 		return false;
 	return !uses_scratch_of(x, y) && !uses_scratch_of(y, x);
 }
 
 NOKPROBE_SYMBOL(progs_nest);
 
-/*
- * Why may the program not be on top of the one that runs for @hit, or is about to if there
- * is none?  BPF_NR_MISSES: it may.
- */
-static enum bpf_miss miss_on(const struct bpf_prog *prog, const struct bpf_hit *hit)
+static nokprobe_inline bool has_any_percpu(const struct bpf_prog *prog)
 {
-	const struct bpf_prog *below = hit ? bpf_hit_attachment(hit)->prog : NULL;
-
-	if (!below || progs_nest(prog, below))
-		return BPF_NR_MISSES;
-	return below == prog ? BPF_MISS_SAME_PROG : BPF_MISS_OTHER_PROG;
+	return prog->aux->scratch->any_percpu || is_extended(prog);
 }
 
-NOKPROBE_SYMBOL(miss_on);
+/* May they have values of this CPU in common? */
+static bool progs_share_percpu(const struct bpf_prog *a, const struct bpf_prog *b)
+{
+	const struct bpf_prog_scratch *x = a->aux->scratch, *y = b->aux->scratch;
+	u32 i, j;
 
-/* @below: what the run would be on top of, and what that is on top of */
-static enum bpf_miss why_missed(const struct bpf_prog *prog, const struct bpf_run_below *below)
+	if (has_any_percpu(a))
+		return y->nr_percpu || has_any_percpu(b);
+	if (has_any_percpu(b))
+		return x->nr_percpu;
+	for (i = 0; i < x->nr_percpu; i++) {
+		for (j = 0; j < y->nr_percpu; j++) {
+			if (x->maps[i] == y->maps[j])
+				return true;
+		}
+	}
+	return false;
+}
+
+NOKPROBE_SYMBOL(progs_share_percpu);
+
+/* The program under the guard that @below leads to, if it has begun: it has a hit then. */
+static const struct bpf_prog *guarded_prog(const struct bpf_run_below *below)
+{
+	if (!(below->guard & BPF_GUARD_HELD) || !below->hit)
+		return NULL;
+	return bpf_hit_attachment(below->hit)->prog;
+}
+
+NOKPROBE_SYMBOL(guarded_prog);
+
+static nokprobe_inline enum bpf_miss
+miss_on(const struct bpf_prog *below, const struct bpf_prog *prog, enum bpf_miss why)
+{
+	return below == prog || why == BPF_MISS_SAME_PROG ? BPF_MISS_SAME_PROG :
+							    BPF_MISS_OTHER_PROG;
+}
+
+/* Why may the program not be on top of all that is below? BPF_NR_MISSES: it may. */
+static enum bpf_miss
+why_missed(const struct bpf_run_below *below, const struct bpf_prog *prog, bool guarded)
 {
 	enum bpf_miss why = BPF_NR_MISSES;
 
-	if (!(below->guard & BPF_GUARD_HELD) ||
-	    interrupt_context_level_of(kprobe_hit_preempt_count()) <=
-	    interrupt_context_level_of(below->guard))
-		return BPF_MISS_MAP_OP; /* or what is below: bpf_attachment_missed() */
+	for (; below; below = below->next) {
+		const struct bpf_prog *under = guarded_prog(below), *above = below->above;
 
-	for (; below && why != BPF_MISS_SAME_PROG; below = below->next) {
-		enum bpf_miss here = miss_on(prog, below->hit);
-
-		if (here != BPF_NR_MISSES)
-			why = here;
+		if (under && (guarded ? !progs_nest(prog, under) :
+					progs_share_percpu(prog, under)))
+			why = miss_on(under, prog, why);
+		if (above && progs_share_percpu(prog, above))
+			why = miss_on(above, prog, why);
 	}
 	return why;
 }
 
 NOKPROBE_SYMBOL(why_missed);
+
+/* What comes on top in the middle of this leaves all as it was. */
+static nokprobe_inline void look_below(struct bpf_run_below *below)
+{
+	below->next = __this_cpu_read(runs_below);
+	below->hit = __this_cpu_read(bpf_current_hit);
+	below->guard = __this_cpu_read(bpf_prog_active);
+	below->above = NULL;
+}
+
+/* The guard is in the way of a program in a context that is not higher, and of bpf(2). */
+static nokprobe_inline bool guard_refuses(int guard)
+{
+	if (!(guard & ~BPF_GUARD_APART))
+		return false;
+	return !(guard & BPF_GUARD_HELD) ||
+	       interrupt_context_level_of(kprobe_hit_preempt_count()) <=
+	       interrupt_context_level_of(guard);
+}
 
 /**
  * bpf_guard_enter_on_top() - begin to run a program where bpf_guard_enter() said no
@@ -106,20 +165,22 @@ NOKPROBE_SYMBOL(why_missed);
  * once or twice.
  *
  * Context: preemption disabled; any of task, softirq, hardirq and NMI.
- * Return: whether the program may run, under rcu_read_lock(), until
- * bpf_guard_exit_on_top(). If not, the hit is counted as missed.
+ * Return: BPF_NR_MISSES: the program may run, under rcu_read_lock(), until
+ * bpf_guard_exit_on_top(). Else the hit has been counted as missed, for this reason.
  */
-bool bpf_guard_enter_on_top(struct bpf_run_below *below, const struct bpf_attachment *att)
+enum bpf_miss
+bpf_guard_enter_on_top(struct bpf_run_below *below, const struct bpf_attachment *att)
 {
 	enum bpf_miss why;
 
-	below->next = __this_cpu_read(runs_below);
-	below->hit = __this_cpu_read(bpf_current_hit);
-	below->guard = __this_cpu_read(bpf_prog_active);
-	why = why_missed(att->prog, below);
+	look_below(below);
+	if (guard_refuses(below->guard))
+		why = BPF_MISS_MAP_OP; /* or what is below: bpf_attachment_missed() */
+	else
+		why = why_missed(below, att->prog, true);
 	if (why != BPF_NR_MISSES) {
 		bpf_attachment_missed(att, why);
-		return false;
+		return why;
 	}
 
 	barrier();	/* *below is there before what leads to it */
@@ -127,7 +188,7 @@ bool bpf_guard_enter_on_top(struct bpf_run_below *below, const struct bpf_attach
 	barrier();	/* before the guard says that a run is here, which has no hit yet */
 	__this_cpu_write(bpf_prog_active, preempt_count() | BPF_GUARD_HELD);
 	cant_sleep();
-	return true;
+	return BPF_NR_MISSES;
 }
 
 NOKPROBE_SYMBOL(bpf_guard_enter_on_top);
@@ -160,7 +221,7 @@ bool bpf_attachment_hit_on_top(const struct bpf_attachment *att, void *ctx)
 	struct bpf_run_below below;
 	u32 ret;
 
-	if (!bpf_guard_enter_on_top(&below, att))
+	if (bpf_guard_enter_on_top(&below, att) != BPF_NR_MISSES)
 		return false;
 	rcu_read_lock();
 	ret = bpf_attachment_hit(att, &att->hit, ctx);
@@ -170,3 +231,137 @@ bool bpf_attachment_hit_on_top(const struct bpf_attachment *att, void *ctx)
 }
 
 NOKPROBE_SYMBOL(bpf_attachment_hit_on_top);
+
+/**
+ * bpf_prog_is_apart() - is the program one of those that are kept apart?
+ * @prog: the program, which does not take the guard where it is attached
+ *
+ * It has values of each CPU. Others can be on top of it, and it on top of others, at any time,
+ * so that it asks what is below, and tells what is on top.
+ */
+bool bpf_prog_is_apart(const struct bpf_prog *prog)
+{
+	const struct bpf_prog_scratch *scratch = prog->aux->scratch;
+
+	return scratch && (scratch->nr_percpu || scratch->any_percpu);
+}
+
+static nokprobe_inline void
+begin_apart(struct bpf_run_below *below, const struct bpf_prog *prog)
+{
+	below->above = prog;
+	barrier();	/* *below is there before what leads to it */
+	__this_cpu_write(runs_below, below);
+	barrier();	/* before what takes the guard has to ask */
+	__this_cpu_write(bpf_prog_active, below->guard | BPF_GUARD_APART);
+}
+
+static nokprobe_inline void end_apart(const struct bpf_run_below *below)
+{
+	__this_cpu_write(bpf_prog_active, below->guard);
+	barrier();
+	__this_cpu_write(runs_below, below->next);
+}
+
+static noinline enum bpf_miss
+enter_apart_on_top(struct bpf_run_below *below, const struct bpf_prog *prog)
+{
+	enum bpf_miss why = why_missed(below, prog, false);
+
+	if (why == BPF_NR_MISSES)
+		begin_apart(below, prog);
+	return why;
+}
+
+NOKPROBE_SYMBOL(enter_apart_on_top);
+
+/* Where bpf_prog_active is 0, no run is unfinished that takes the guard, or is kept apart. */
+static nokprobe_inline enum bpf_miss
+enter_apart(struct bpf_run_below *below, const struct bpf_prog *prog)
+{
+	look_below(below);
+	if (unlikely(below->guard))
+		return enter_apart_on_top(below, prog);
+	begin_apart(below, prog);
+	return BPF_NR_MISSES;
+}
+
+/**
+ * bpf_prog_enter_apart() - begin to run a program that bpf_prog_is_apart()
+ * @below: what bpf_prog_exit_apart() has to put back
+ * @prog: the program
+ *
+ * Context: preemption disabled; any of task, softirq, hardirq and NMI.
+ * Return: BPF_NR_MISSES: it may run; else why not. bpf_prog_exit_apart() follows, either way.
+ */
+enum bpf_miss bpf_prog_enter_apart(struct bpf_run_below *below, const struct bpf_prog *prog)
+{
+	return enter_apart(below, prog);
+}
+
+NOKPROBE_SYMBOL(bpf_prog_enter_apart);
+
+/**
+ * bpf_prog_exit_apart() - the end of what bpf_prog_enter_apart() has let begin, or not
+ * @below: what that has filled in
+ */
+void bpf_prog_exit_apart(const struct bpf_run_below *below)
+{
+	if (below->above)
+		end_apart(below);
+}
+
+NOKPROBE_SYMBOL(bpf_prog_exit_apart);
+
+/* attachment_run_apart() where something is below, or is to be timed */
+static noinline unsigned int
+attachment_run_apart_slowly(const void *ctx, const struct bpf_attachment *att)
+{
+	struct bpf_run_below below;
+	enum bpf_miss why = enter_apart(&below, att->prog);
+	unsigned int ret;
+
+	if (why != BPF_NR_MISSES) {
+		bpf_attachment_missed(att, why);
+		return 0;
+	}
+	this_cpu_inc(att->stats->hits);
+	ret = bpf_prog_run(att->prog, ctx);
+	end_apart(&below);
+	return ret;
+}
+
+NOKPROBE_SYMBOL(attachment_run_apart_slowly);
+
+/* In the place of the program: @insns is the attachment. */
+static unsigned int attachment_run_apart(const void *ctx, const struct bpf_insn *insns)
+{
+	const struct bpf_attachment *att = (const void *)insns;
+	const struct bpf_prog *prog = att->prog;
+	struct bpf_run_below below = { .next = __this_cpu_read(runs_below) };
+	unsigned int ret;
+
+	if (unlikely(__this_cpu_read(bpf_prog_active)) ||
+	    static_branch_unlikely(&bpf_stats_enabled_key))
+		return attachment_run_apart_slowly(ctx, att);
+	begin_apart(&below, prog);
+	this_cpu_inc(att->stats->hits);
+	ret = bpf_dispatcher_nop_func(ctx, prog->insnsi, prog->bpf_func);
+	end_apart(&below);
+	return ret;
+}
+
+NOKPROBE_SYMBOL(attachment_run_apart);
+
+/**
+ * bpf_attachment_keep_apart() - for hits that do not take the guard
+ * @att: was filled in by bpf_attachment_init()
+ */
+void bpf_attachment_keep_apart(struct bpf_attachment *att)
+{
+	if (!bpf_prog_is_apart(att->prog))
+		return;
+	att->func = attachment_run_apart;
+	att->insns = (const void *)att;
+	att->hits = bpf_idle_attachment.hits;	/* @func counts those that are not missed */
+}

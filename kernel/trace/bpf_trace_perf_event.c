@@ -99,11 +99,12 @@ bool bpf_event_overflow_run(const struct bpf_attachment *att,
 	}
 
 	/* A breakpoint is an NMI to preempt_count(), and hit by what it is on top of. */
-	if (event->attr.type == PERF_TYPE_BREAKPOINT) {
+	if (event->attr.type == PERF_TYPE_BREAKPOINT &&
+	    __this_cpu_read(bpf_prog_active) & ~BPF_GUARD_APART) {
 		bpf_attachment_missed(att, BPF_MISS_MAP_OP);
 		return false;
 	}
-	if (!bpf_guard_enter_on_top(&below, att))
+	if (bpf_guard_enter_on_top(&below, att) != BPF_NR_MISSES)
 		return false;
 	rcu_read_lock();
 	pass = overflow_run(att, event, data, regs);

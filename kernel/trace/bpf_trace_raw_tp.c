@@ -228,6 +228,7 @@ static int raw_tp_attach(struct bpf_prog *prog, struct bpf_raw_tp *tp, u64 cooki
 	if (err)
 		goto free;
 
+	bpf_attachment_keep_apart(&tp_link->att);
 	err = tracepoint_probe_register_may_exist(tp->tp, tp->probe, tp_link);
 	if (err) {
 		bpf_link_cleanup(&primer); /* frees the link */

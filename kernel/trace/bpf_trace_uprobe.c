@@ -4,7 +4,8 @@
  *
  * The task is on its way from or to user space and could sleep, so here
  * programs may that were loaded as sleepable. All others run with preemption
- * off, one at a time on a CPU. Programs on kprobes can interrupt any of them.
+ * off, one at a time on a CPU. Programs on kprobes can interrupt any of them, unless they
+ * have per-CPU values in common.
  *
  * Uprobes call their handlers as readers of RCU tasks trace. That keeps arrays of
  * programs, attachments and links, and sleepable programs with their maps. Perf events,

@@ -536,6 +536,7 @@ int bpf_uprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	if (err)
 		goto free_link;
 
+	bpf_attachment_keep_apart(&link->att);
 	err = uprobe_multi_register(link, log);
 	if (err) {
 		bpf_link_cleanup(&primer);

@@ -55,6 +55,39 @@ static inline int body_load(union bpf_attr *attr, struct area *area,
 	return prog_load_attr(attr);
 }
 
+#define WAIT_INSNS 17
+
+/*
+ * A part of a body that waits so many milliseconds for a slot of @area to change, and adds to
+ * slot @sum of the body's own area by how much it did.  It keeps R9.
+ * Return: how many instructions
+ */
+static inline size_t wait_for_slot(struct bpf_insn *to, struct area *area, unsigned int slot,
+				   unsigned int ms, unsigned int sum)
+{
+	const struct bpf_insn wait[WAIT_INSNS] = {
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_MOV64_REG(BPF_REG_8, BPF_REG_0),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_8, ms * 1000000),
+		AREA(BPF_REG_6, area, slot),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_6, 0),
+		BPF_STX_MEM(BPF_DW, BPF_REG_10, BPF_REG_1, -16),
+		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 5, 0),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_6, 0),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_10, -16),
+		BPF_JMP_REG(BPF_JNE, BPF_REG_1, BPF_REG_2, 2),
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_JMP_REG(BPF_JLT, BPF_REG_0, BPF_REG_8, -6),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_6, 0),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_10, -16),
+		BPF_ALU64_REG(BPF_SUB, BPF_REG_1, BPF_REG_2),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_1, 8 * sum),
+	};
+
+	memcpy(to, wait, sizeof(wait));
+	return WAIT_INSNS;
+}
+
 /* Nothing but the count */
 static inline int own_count_prog(union bpf_attr *attr, struct area *area)
 {

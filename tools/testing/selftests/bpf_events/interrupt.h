@@ -116,11 +116,18 @@ static inline int causes_start(struct causes *causes, unsigned int which)
 	return ret;
 }
 
-static inline void causes_stop(struct causes *causes)
+/* Return: what could not be caused, or "nothing" */
+static inline const char *causes_stop(struct causes *causes)
 {
+	const char *failed = "nothing";
+	void *ret;
+
 	__atomic_store_n(&causes->stop, true, __ATOMIC_RELAXED);
-	while (causes->n)
-		pthread_join(causes->threads[--causes->n], NULL);
+	while (causes->n) {
+		if (!pthread_join(causes->threads[--causes->n], &ret) && ret)
+			failed = ret;
+	}
+	return failed;
 }
 
 #endif /* BPF_EVENTS_INTERRUPT_H */

@@ -9,9 +9,6 @@
 #include "overflow.h"
 #include "ways.h"
 
-/* Where programs come by that call two helpers */
-static const struct place in_helpers = { UPDATE_FUNC, "bpf_trace", "bpf_trace_printk" };
-
 /* What a record reads memory with, and an event that does so */
 static const struct place in_record = { "copy_from_kernel_nofault" };
 #define RECORD_ARG "+0(%%sp):u64"
@@ -59,28 +56,6 @@ static bool runs_on_others(const struct way *way)
 	return way->type != BPF_PROG_TYPE_KPROBE && way->type != BPF_PROG_TYPE_TRACEPOINT;
 }
 
-/* Counts in slot OUTER, and calls the helpers of in_helpers */
-static int helpers_prog(const struct way *way, struct area *area, int map)
-{
-	const struct bpf_insn body[] = {
-		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 'x'),
-		BPF_LD_MAP_FD(BPF_REG_1, map),
-		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
-		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
-		BPF_MOV64_REG(BPF_REG_3, BPF_REG_2),
-		BPF_MOV64_IMM(BPF_REG_4, 0),
-		BPF_EMIT_CALL(BPF_FUNC_map_update_elem),
-		BPF_MOV64_REG(BPF_REG_1, BPF_REG_10),
-		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
-		BPF_MOV64_IMM(BPF_REG_2, 2),
-		BPF_EMIT_CALL(BPF_FUNC_trace_printk),
-	};
-	union bpf_attr attr;
-
-	load_attr(&attr, way->type, way->attach, 0);
-	return body_load(&attr, area, body, ARRAY_SIZE(body));
-}
-
 FIXTURE(missed) {
 	struct area area;
 	int map;
@@ -104,20 +79,9 @@ FIXTURE_TEARDOWN_PARENT(missed)
 }
 
 /* The event of a probe has a name of its own, for an outer and an inner one */
-static int attach_at(const struct way *way, const struct place *place, const char *event,
-		     int prog)
-{
-	struct probe probe;
-
-	if (!way->tracepoint && way->kind != BY_MULTI_LINK &&
-	    probe_create_at(&probe, event, place->func, 0, way->flags))
-		return -EINVAL;
-	return way_attach(way, place, &probe, prog);
-}
-
 static int attach_inner(const struct way *way, const struct place *place, struct area *area)
 {
-	return attach_at(way, place, "inner", way_count_prog(way, place, area, INNER));
+	return way_attach_at(way, place, "inner", way_count_prog(way, place, area, INNER));
 }
 
 /* What is closed leaves the event of a probe, which the next one needs the name of */
@@ -139,11 +103,11 @@ TEST_F(missed, same_prog)
 		if (way->kind == BY_TRACING)
 			continue;
 		area_set(&self->area, OUTER, 0);
-		prog = helpers_prog(way, &self->area, self->map);
+		prog = helpers_prog(way, &own_place, &self->area, self->map, self->map);
 		ASSERT_LE(0, prog) TH_LOG("%s", way->name);
-		inner = attach_at(way, &in_helpers, "inner", prog);
+		inner = way_attach_at(way, &in_helpers, "inner", prog);
 		ASSERT_LE(0, inner) TH_LOG("%s", way->name);
-		outer = attach_at(way, &own_place, "outer", prog);
+		outer = way_attach_at(way, &own_place, "outer", prog);
 		ASSERT_LE(0, outer) TH_LOG("%s", way->name);
 		hit_own_place();
 		hit_own_place();
@@ -221,7 +185,8 @@ TEST_F(missed, no_return)
 		if (way_has_trampoline(way) || !way_sees_returns(way))
 			continue;
 		snprintf(event, sizeof(event), "way%d", i);
-		fds[i] = attach_at(way, &place, event, way_count_prog(way, &place, &self->area, i));
+		fds[i] = way_attach_at(way, &place, event,
+				       way_count_prog(way, &place, &self->area, i));
 		ASSERT_LE(0, fds[i]) TH_LOG("%s", way->name);
 	}
 	ASSERT_EQ(0, wait_together(MAX_WAITERS));
@@ -274,12 +239,12 @@ TEST_F(missed, nothing_else)
 		if (way_has_trampoline(way))
 			continue;
 		snprintf(event, sizeof(event), "way%d", i);
-		fds[i] = attach_at(way, &in_helpers, event,
-				   way_count_prog(way, &in_helpers, &self->area, INNER + i));
+		fds[i] = way_attach_at(way, &in_helpers, event,
+				       way_count_prog(way, &in_helpers, &self->area, INNER + i));
 		ASSERT_LE(0, fds[i]) TH_LOG("%s", way->name);
 	}
-	outer = attach_at(ways, &own_place, "outer",
-			  helpers_prog(ways, &self->area, self->map));
+	outer = way_attach_at(ways, &own_place, "outer",
+			      helpers_prog(ways, &own_place, &self->area, self->map, self->map));
 	ASSERT_LE(0, outer);
 
 	for (i = 0; i < STORM_THREADS; i++)
@@ -400,16 +365,17 @@ FIXTURE_SETUP(inside)
 {
 	const char *missing = ways_prepare();
 	const struct way *way = ways;
-	int prog;
+	int prog, map;
 
 	if (missing)
 		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, ways_start(&self->area));
 	while (strcmp(way->name, variant->way))
 		way++;
-	prog = helpers_prog(way, &self->area, map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0));
+	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);
+	prog = helpers_prog(way, &own_place, &self->area, map, map);
 	ASSERT_LE(0, prog);
-	self->outer = attach_at(way, &own_place, "outside", prog);
+	self->outer = way_attach_at(way, &own_place, "outside", prog);
 	ASSERT_LE(0, self->outer);
 }
 

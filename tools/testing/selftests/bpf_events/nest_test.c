@@ -89,36 +89,6 @@ static size_t use_map(struct bpf_insn *to, enum use use, int map)
 	return n + cnt;
 }
 
-#define WAIT_INSNS 18
-
-/*
- * Waits so many milliseconds for the inner program to run, and counts how often it did.
- * Return: how many instructions
- */
-static size_t wait_for_inner(struct bpf_insn *to, struct area *common, unsigned int ms)
-{
-	const struct bpf_insn wait[] = {
-		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
-		BPF_MOV64_REG(BPF_REG_8, BPF_REG_0),
-		BPF_ALU64_IMM(BPF_ADD, BPF_REG_8, ms * 1000000),
-		AREA(BPF_REG_6, common, INNER),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_9, BPF_REG_6, 0),
-		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 4, 0),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_6, 0),
-		BPF_JMP_REG(BPF_JNE, BPF_REG_0, BPF_REG_9, 2),
-		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
-		BPF_JMP_REG(BPF_JLT, BPF_REG_0, BPF_REG_8, -5),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_6, 0),
-		BPF_ALU64_REG(BPF_SUB, BPF_REG_0, BPF_REG_9),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_7, 8 * ON_TOP),
-		BPF_ALU64_REG(BPF_ADD, BPF_REG_1, BPF_REG_0),
-		BPF_STX_MEM(BPF_DW, BPF_REG_7, BPF_REG_1, 8 * ON_TOP),
-	};
-
-	memcpy(to, wait, sizeof(wait));
-	return ARRAY_SIZE(wait);
-}
-
 /* Does something with the map, and waits for the inner program */
 static int outer_prog(const struct way *way, struct area *own, struct area *common,
 		      unsigned int ms, enum use use, int map)
@@ -127,7 +97,7 @@ static int outer_prog(const struct way *way, struct area *own, struct area *comm
 	size_t n = use_map(body, use, map);
 	union bpf_attr attr;
 
-	n += wait_for_inner(body + n, common, ms);
+	n += wait_for_slot(body + n, common, INNER, ms, ON_TOP);
 	load_attr(&attr, way->type, way->attach, 0);
 	return body_load(&attr, own, body, n);
 }
@@ -187,7 +157,7 @@ FIXTURE_VARIANT(share) {
 	enum use outer, inner;
 	bool apart;			/* each has a map of its own */
 	bool runs;
-	const char *outer_scratch;	/* besides what it counts in */
+	const char *outer_scratch;
 	const char *inner_scratch;
 };
 
@@ -289,20 +259,16 @@ FIXTURE_TEARDOWN_PARENT(share)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-/* What fdinfo says, with @own as the id of a map that is always scratch, or 0 */
-static const char *scratch_text(const char *scratch, __u32 own, __u32 map)
+/* What fdinfo says */
+static const char *scratch_text(const char *scratch, __u32 map)
 {
-	static char text[64];
-	const bool has_map = scratch && !strcmp(scratch, MAP);
+	static char text[16];
 
-	if (scratch && !has_map)
-		return scratch;
-	if (own && has_map)
-		snprintf(text, sizeof(text), "%u %u", own, map);
-	else if (own || has_map)
-		snprintf(text, sizeof(text), "%u", own ?: map);
-	else
+	if (!scratch)
 		return "none";
+	if (strcmp(scratch, MAP))
+		return scratch;
+	snprintf(text, sizeof(text), "%u", map);
 	return text;
 }
 
@@ -316,10 +282,9 @@ TEST_F(share, on_top)
 	inner = inner_prog(&self->common, variant->inner, self->maps[1]);
 	ASSERT_LE(0, outer);
 	ASSERT_LE(0, inner);
-	EXPECT_STREQ(scratch_text(variant->outer_scratch, map_id(self->own.fd),
-				  map_id(self->maps[0])),
+	EXPECT_STREQ(scratch_text(variant->outer_scratch, map_id(self->maps[0])),
 		     fdinfo_text(outer, "scratch_maps"));
-	EXPECT_STREQ(scratch_text(variant->inner_scratch, 0, map_id(self->maps[1])),
+	EXPECT_STREQ(scratch_text(variant->inner_scratch, map_id(self->maps[1])),
 		     fdinfo_text(inner, "scratch_maps"));
 
 	clock = interrupt_often();
@@ -390,7 +355,7 @@ static int replaceable_prog(struct area *own, struct area *common, int types)
 	union bpf_attr attr;
 	size_t n = 1;
 
-	n += wait_for_inner(body + n, common, OUTER_MS);
+	n += wait_for_slot(body + n, common, INNER, OUTER_MS, ON_TOP);
 	memcpy(body + n, end, sizeof(end));
 	n += ARRAY_SIZE(end);
 	body[0] = BPF_RAW_INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, n - 3);
@@ -446,8 +411,7 @@ TEST_F(extended, while_it_is)
 	EXPECT_EQ(seen, area_get(&self->own, ON_TOP));
 
 	close(link);
-	EXPECT_TRUE(wait_until(!strcmp(fdinfo_text(outer, "scratch_maps"),
-				       scratch_text(NULL, map_id(self->own.fd), 0))));
+	EXPECT_TRUE(wait_until(!strcmp(fdinfo_text(outer, "scratch_maps"), "none")));
 	seen = area_get(&self->own, ON_TOP);
 	EXPECT_TRUE(wait_between(area_get(&self->own, ON_TOP) > seen, hit()));
 }
@@ -571,15 +535,18 @@ TEST_F(context, each_way_on_each)
 		}
 		close(outer);
 	}
-	causes_stop(&self->causes);
+	EXPECT_STREQ("nothing", causes_stop(&self->causes));
 }
 
 /* All four contexts at a time */
 
 #define LEVELS 4
 
-/* Slots: programs unfinished on CPU 0; per level, runs, and those on top of all below it */
-enum { DEPTH, RUN, COMPLETE = RUN + LEVELS };
+/*
+ * Slots: programs unfinished on CPU 0; per level, runs, and those on top of all below it; runs
+ * of the next level that programs have seen while they waited
+ */
+enum { DEPTH, RUN, COMPLETE = RUN + LEVELS, NEXT_SEEN = COMPLETE + LEVELS };
 
 FIXTURE(levels) {
 	struct area area;
@@ -633,37 +600,36 @@ FIXTURE_TEARDOWN_PARENT(levels)
 static int level_prog(struct area *area, unsigned int level, unsigned int ms, enum use use,
 		      int map)
 {
-	const struct bpf_insn body[] = {
+	const bool waits = level < LEVELS - 1;
+	const struct bpf_insn begin[] = {
 		BPF_EMIT_CALL(BPF_FUNC_get_smp_processor_id),
-		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, 0, 21),
-		AREA(BPF_REG_6, area, DEPTH),
+		BPF_JMP_IMM(BPF_JEQ, BPF_REG_0, 0, 2),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+		AREA(BPF_REG_7, area, 0),
 		BPF_MOV64_IMM(BPF_REG_1, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_6, BPF_REG_1, 8 * (RUN + level)),
-		BPF_MOV64_IMM(BPF_REG_7, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD | BPF_FETCH, BPF_REG_6, BPF_REG_7, 8 * DEPTH),
-		BPF_JMP_IMM(BPF_JNE, BPF_REG_7, level, 12),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_1, 8 * (RUN + level)),
+		BPF_MOV64_IMM(BPF_REG_9, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD | BPF_FETCH, BPF_REG_7, BPF_REG_9, 8 * DEPTH),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_9, level, waits ? 2 + WAIT_INSNS : 2),
 		BPF_MOV64_IMM(BPF_REG_1, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_6, BPF_REG_1, 8 * (COMPLETE + level)),
-		BPF_JMP_IMM(BPF_JEQ, BPF_REG_7, LEVELS - 1, 9),
-		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
-		BPF_MOV64_REG(BPF_REG_8, BPF_REG_0),
-		BPF_ALU64_IMM(BPF_ADD, BPF_REG_8, ms * 1000000),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_9, BPF_REG_6, 8 * (RUN + level + 1)),
-		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 4, 0),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_6, 8 * (RUN + level + 1)),
-		BPF_JMP_REG(BPF_JNE, BPF_REG_0, BPF_REG_9, 2),
-		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
-		BPF_JMP_REG(BPF_JLT, BPF_REG_0, BPF_REG_8, -5),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_1, 8 * (COMPLETE + level)),
+	};
+	const struct bpf_insn end[] = {
 		BPF_MOV64_IMM(BPF_REG_1, -1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_6, BPF_REG_1, 8 * DEPTH),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_1, 8 * DEPTH),
 		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
 	};
-	struct bpf_insn insns[MAX_USE_INSNS + ARRAY_SIZE(body)];
+	struct bpf_insn insns[MAX_USE_INSNS + ARRAY_SIZE(begin) + WAIT_INSNS + ARRAY_SIZE(end)];
 	size_t n = use_map(insns, use, map);
 
-	memcpy(insns + n, body, sizeof(body));
-	return prog_load_as(insns, n + ARRAY_SIZE(body), BPF_TRACE_KPROBE_MULTI, 0);
+	memcpy(insns + n, begin, sizeof(begin));
+	n += ARRAY_SIZE(begin);
+	if (waits)
+		n += wait_for_slot(insns + n, area, RUN + level + 1, ms, NEXT_SEEN);
+	memcpy(insns + n, end, sizeof(end));
+	return prog_load_as(insns, n + ARRAY_SIZE(end), BPF_TRACE_KPROBE_MULTI, 0);
 }
 
 TEST_F(levels, on_top)
@@ -686,7 +652,7 @@ TEST_F(levels, on_top)
 	EXPECT_TRUE(wait_between(area_get(&self->area, top) > 3 &&
 				 (all || fdinfo_number(links[LEVELS - 1],
 						       "bpf_missed_other_prog") > 10), hit()));
-	causes_stop(&self->causes);
+	EXPECT_STREQ("nothing", causes_stop(&self->causes));
 	EXPECT_EQ(all, !!area_get(&self->area, COMPLETE + LEVELS - 1));
 	for (i = 0; i < variant->reached; i++)
 		EXPECT_EQ(0, fdinfo_number(links[i], "bpf_prog_missed")) TH_LOG("level %d", i);
@@ -917,32 +883,22 @@ TEST_F(same, prog)
 	const struct place tick = HARDIRQ_PLACE;
 	const int ms = variant->runs ? OUTER_MS : REFUSED_MS;
 	const struct way *way = way_named("kprobe_multi");
-	struct bpf_insn insns[MAX_USE_INSNS + 40] = {
+	struct bpf_insn insns[MAX_USE_INSNS + WAIT_INSNS + 16] = {
 		BPF_MOV64_REG(BPF_REG_6, BPF_REG_1),
 	};
-	const struct bpf_insn rest[] = {
-		AREA(BPF_REG_7, &self->common, INNER),
+	const struct bpf_insn inner[] = {
+		AREA(BPF_REG_7, &self->common, 0),
 		BPF_MOV64_REG(BPF_REG_1, BPF_REG_6),
 		BPF_EMIT_CALL(BPF_FUNC_get_attach_cookie),
 		BPF_JMP_IMM(BPF_JEQ, BPF_REG_0, 1, 6),
 		BPF_EMIT_CALL(BPF_FUNC_get_smp_processor_id),
 		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, 0, 2),
 		BPF_MOV64_IMM(BPF_REG_0, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_0, 0),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_0, 8 * INNER),
 		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
-		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
-		BPF_MOV64_REG(BPF_REG_8, BPF_REG_0),
-		BPF_ALU64_IMM(BPF_ADD, BPF_REG_8, ms * 1000000),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_9, BPF_REG_7, 0),
-		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 4, 0),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_7, 0),
-		BPF_JMP_REG(BPF_JNE, BPF_REG_0, BPF_REG_9, 2),
-		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
-		BPF_JMP_REG(BPF_JLT, BPF_REG_0, BPF_REG_8, -5),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_0, BPF_REG_7, 0),
-		BPF_ALU64_REG(BPF_SUB, BPF_REG_0, BPF_REG_9),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_0, 8 * SEEN_INSIDE),
+	};
+	const struct bpf_insn end[] = {
 		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
 	};
@@ -953,8 +909,11 @@ TEST_F(same, prog)
 	size_t n = 1 + use_map(insns + 1, ADD_ATOMIC, self->map);
 	int prog, link;
 
-	memcpy(insns + n, rest, sizeof(rest));
-	prog = prog_load_as(insns, n + ARRAY_SIZE(rest), way->attach, 0);
+	memcpy(insns + n, inner, sizeof(inner));
+	n += ARRAY_SIZE(inner);
+	n += wait_for_slot(insns + n, &self->common, INNER, ms, SEEN_INSIDE);
+	memcpy(insns + n, end, sizeof(end));
+	prog = prog_load_as(insns, n + ARRAY_SIZE(end), way->attach, 0);
 	ASSERT_LE(0, prog);
 	link = multi_link(&m, prog);
 	ASSERT_LE(0, link);

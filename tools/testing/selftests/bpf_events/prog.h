@@ -186,6 +186,9 @@ struct area {
 #define AREA_SLOTS (AREA_SIZE / 8)
 #define AREA(reg, area, n) BPF_LD_MAP_VALUE(reg, (area)->fd, 8 * (n))
 
+/* Are runs of programs timed? */
+#define STATS "/proc/sys/kernel/bpf_stats_enabled"
+
 static inline int area_create(struct area *area)
 {
 	area->fd = map_create(BPF_MAP_TYPE_ARRAY, 4, AREA_SIZE, 1,

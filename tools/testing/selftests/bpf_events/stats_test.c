@@ -2,8 +2,6 @@
 /* Runs and their time, by program and by attachment */
 #include "common.h"
 
-#define STATS "/proc/sys/kernel/bpf_stats_enabled"
-
 FIXTURE(stats) {
 	struct probe probe;
 	struct area area;

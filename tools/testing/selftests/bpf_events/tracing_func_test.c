@@ -304,6 +304,22 @@ TEST_F(function, own_function)
 	}
 }
 
+/* What makes a tail call may not sleep, and so does not get to what may */
+TEST_F(function, no_tail_call_to_sleepable)
+{
+	int plain, sleepable, key = 0, map = map_create(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
+
+	tracing_attr(&self->attr, BPF_TRACE_FENTRY, FUNC);
+	plain = own_count_prog(&self->attr, &self->area);
+	self->attr.prog_flags = BPF_F_SLEEPABLE;
+	sleepable = own_count_prog(&self->attr, &self->area);
+	ASSERT_LE(0, plain);
+	ASSERT_LE(0, sleepable);
+	EXPECT_EQ(-EINVAL, map_update(map, &key, &sleepable));
+	EXPECT_EQ(0, map_update(map, &key, &plain));
+	EXPECT_EQ(-EINVAL, map_update(map, &key, &sleepable));
+}
+
 /*
  * What samples are made with: a program there that makes one is under way when the
  * next one is hit.  Each makes one if it is the deepest so far.

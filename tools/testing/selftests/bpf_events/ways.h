@@ -6,6 +6,7 @@
 #ifndef BPF_EVENTS_WAYS_H
 #define BPF_EVENTS_WAYS_H
 
+#include "body.h"
 #include "filter.h"
 #include "link.h"
 #include "multi.h"
@@ -94,17 +95,23 @@ struct place {
 	const char *group, *event;	/* a tracepoint */
 };
 
+static inline void way_attr(const struct way *way, const struct place *place,
+			    union bpf_attr *attr)
+{
+	load_attr(attr, way->type, way->attach, 0);
+	if (way->kind == BY_TRACING)
+		attr->attach_btf_id = target_id(way->attach,
+						way->tracepoint ? place->event : place->func);
+}
+
 static inline int way_load(const struct way *way, const struct place *place,
 			   const struct bpf_insn *insns, size_t cnt)
 {
 	union bpf_attr attr;
 
-	prog_attr(&attr, insns, cnt);
-	attr.prog_type = way->type;
-	attr.expected_attach_type = way->attach;
-	if (way->kind == BY_TRACING)
-		attr.attach_btf_id = target_id(way->attach,
-					       way->tracepoint ? place->event : place->func);
+	way_attr(way, place, &attr);
+	attr.insns = (unsigned long)insns;
+	attr.insn_cnt = cnt;
 	return prog_load_attr(&attr);
 }
 
@@ -128,6 +135,33 @@ static inline int way_count_prog(const struct way *way, const struct place *plac
 
 /* A place that nobody else comes by, but for the tracepoint */
 static const struct place own_place = { FUNC, "task", "task_rename" };
+
+/* Where programs come by that call two helpers */
+static const struct place in_helpers = { UPDATE_FUNC, "bpf_trace", "bpf_trace_printk" };
+
+/* Counts in slot 0, and calls the helpers of in_helpers, with a hash map; uses another one, too */
+static inline int helpers_prog(const struct way *way, const struct place *place,
+			       struct area *area, int map, int other)
+{
+	const struct bpf_insn body[] = {
+		BPF_LD_MAP_FD(BPF_REG_1, other),
+		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 'x'),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_MOV64_REG(BPF_REG_3, BPF_REG_2),
+		BPF_MOV64_IMM(BPF_REG_4, 0),
+		BPF_EMIT_CALL(BPF_FUNC_map_update_elem),
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
+		BPF_MOV64_IMM(BPF_REG_2, 2),
+		BPF_EMIT_CALL(BPF_FUNC_trace_printk),
+	};
+	union bpf_attr attr;
+
+	way_attr(way, place, &attr);
+	return body_load(&attr, area, body, ARRAY_SIZE(body));
+}
 
 static inline void hit_own_place(void)
 {
@@ -222,6 +256,18 @@ static inline int way_attach(const struct way *way, const struct place *place,
 	default:
 		return way_perf_attr(way, place, probe, &attr) ?: way_perf(way, &attr, prog);
 	}
+}
+
+/* The same, with a new event of that name where one is needed */
+static inline int way_attach_at(const struct way *way, const struct place *place,
+				const char *event, int prog)
+{
+	struct probe probe;
+
+	if (!way->tracepoint && way->kind != BY_MULTI_LINK && way->kind != BY_TRACING &&
+	    probe_create_at(&probe, event, place->func, 0, way->flags))
+		return -EINVAL;
+	return way_attach(way, place, &probe, prog);
 }
 
 /* The same with one of uprobe_ways[], to a function of the test */
