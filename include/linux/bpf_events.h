@@ -79,6 +79,9 @@ const char *bpf_raw_tp_probe_name(const char *name, char *buf);
 int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
 				 enum bpf_attach_type type);
 int bpf_task_fd_query(const union bpf_attr *attr, union bpf_attr __user *uattr);
+void bpf_event_explain_helper(struct bpf_verifier_log *log, const struct bpf_prog *prog,
+			      int func_id);
+void bpf_event_explain_access(struct bpf_verifier_log *log, const struct bpf_prog *prog);
 
 bool bpf_event_run(const struct bpf_event_array *array, void *ctx);
 void bpf_event_missed(struct trace_event_call *call, enum bpf_miss why);
@@ -87,6 +90,7 @@ bool bpf_event_overrides(struct trace_event_call *call);
 bool bpf_prog_is_apart(const struct bpf_prog *prog);
 enum bpf_miss bpf_prog_enter_apart(struct bpf_run_below *below, const struct bpf_prog *prog);
 void bpf_prog_exit_apart(const struct bpf_run_below *below);
+void bpf_abandon_runs(void);
 
 bool bpf_event_overflow_run(const struct bpf_attachment *att,
 			    struct perf_event *event,
@@ -212,6 +216,7 @@ static inline enum bpf_miss bpf_prog_enter_apart(struct bpf_run_below *below,
 }
 
 static inline void bpf_prog_exit_apart(const struct bpf_run_below *below) { }
+static inline void bpf_abandon_runs(void) { }
 
 static inline int bpf_perf_link_create(const union bpf_attr *attr,
 				       struct bpf_prog *prog,
@@ -243,6 +248,11 @@ static inline int bpf_kprobe_check_attach_type(const struct bpf_prog *prog,
 {
 	return -EINVAL;
 }
+
+static inline void bpf_event_explain_helper(struct bpf_verifier_log *log,
+					    const struct bpf_prog *prog, int func_id) { }
+static inline void bpf_event_explain_access(struct bpf_verifier_log *log,
+					    const struct bpf_prog *prog) { }
 
 static inline int bpf_task_fd_query(const union bpf_attr *attr,
 				    union bpf_attr __user *uattr)

@@ -23,14 +23,14 @@
  * bpf(2) at work on a map, which the guard counts too, is no run: on top of that no program
  * runs.
  *
- * Programs on uprobes, on the arguments of tracepoints, and those that trampolines call, do
- * not take the guard: all but themselves can be below them, in the same context, too. Those
- * with values of each CPU are kept apart: they ask what is below, and are on the list
- * runs_below, so that what comes on top, in any context, can ask for them. Those without ask
- * nothing. Below a program on a uprobe is none: the task was in user space. Stores into other
- * maps do not count here: there has never been a guard that programs could rely on. Those that
- * bpf_prog_has_scratch() does not name are not kept apart, nor what an extension brings into a
- * program that has no such values itself.
+ * Programs on the arguments of tracepoints, those that trampolines call, and those on uprobes,
+ * do not take the guard. All but themselves can be below the former two, in the same context,
+ * too; none is below a program on a uprobe, as the task was in user space, but all others can
+ * be on top of it. Those with values of each CPU are kept apart: they ask what is below, and
+ * are on the list runs_below, so that what comes on top, in any context, can ask for them.
+ * Those without ask nothing. Stores into other maps do not count here: there has never been a
+ * guard that programs could rely on. Those that bpf_prog_has_scratch() does not name are not
+ * kept apart, nor what an extension brings into a program that has no such values itself.
  */
 #include <linux/bpf.h>
 #include <linux/hardirq.h>
@@ -43,14 +43,15 @@
 /* The innermost run on this CPU that is on top of another, or does not take the guard */
 static DEFINE_PER_CPU(const struct bpf_run_below *, runs_below);
 
+/* Is one of the first @nr_a maps of @a among the first @nr_b of @b? */
 static nokprobe_inline bool
-uses_scratch_of(const struct bpf_prog_scratch *a, const struct bpf_prog_scratch *b)
+maps_meet(const struct bpf_prog_scratch *a, u32 nr_a, const struct bpf_prog_scratch *b, u32 nr_b)
 {
 	u32 i, j;
 
-	for (i = 0; i < b->nr_scratch; i++) {
-		for (j = 0; j < a->nr; j++) {
-			if (a->maps[j] == b->maps[i])
+	for (i = 0; i < nr_a; i++) {
+		for (j = 0; j < nr_b; j++) {
+			if (a->maps[i] == b->maps[j])
 				return true;
 		}
 	}
@@ -69,7 +70,7 @@ static bool progs_nest(const struct bpf_prog *a, const struct bpf_prog *b)
 
 	if (x->any || y->any || is_extended(a) || is_extended(b))
 		return false;
-	return !uses_scratch_of(x, y) && !uses_scratch_of(y, x);
+	return !maps_meet(x, x->nr, y, y->nr_scratch) && !maps_meet(x, x->nr_scratch, y, y->nr);
 }
 
 NOKPROBE_SYMBOL(progs_nest);
@@ -83,19 +84,12 @@ static nokprobe_inline bool has_any_percpu(const struct bpf_prog *prog)
 static bool progs_share_percpu(const struct bpf_prog *a, const struct bpf_prog *b)
 {
 	const struct bpf_prog_scratch *x = a->aux->scratch, *y = b->aux->scratch;
-	u32 i, j;
 
 	if (has_any_percpu(a))
 		return y->nr_percpu || has_any_percpu(b);
 	if (has_any_percpu(b))
 		return x->nr_percpu;
-	for (i = 0; i < x->nr_percpu; i++) {
-		for (j = 0; j < y->nr_percpu; j++) {
-			if (x->maps[i] == y->maps[j])
-				return true;
-		}
-	}
-	return false;
+	return maps_meet(x, x->nr_percpu, y, y->nr_percpu);
 }
 
 NOKPROBE_SYMBOL(progs_share_percpu);
@@ -275,28 +269,23 @@ enter_apart_on_top(struct bpf_run_below *below, const struct bpf_prog *prog)
 
 NOKPROBE_SYMBOL(enter_apart_on_top);
 
-/* Where bpf_prog_active is 0, no run is unfinished that takes the guard, or is kept apart. */
-static nokprobe_inline enum bpf_miss
-enter_apart(struct bpf_run_below *below, const struct bpf_prog *prog)
-{
-	look_below(below);
-	if (unlikely(below->guard))
-		return enter_apart_on_top(below, prog);
-	begin_apart(below, prog);
-	return BPF_NR_MISSES;
-}
-
 /**
  * bpf_prog_enter_apart() - begin to run a program that bpf_prog_is_apart()
  * @below: what bpf_prog_exit_apart() has to put back
  * @prog: the program
+ *
+ * Where bpf_prog_active is 0, no run is unfinished that takes the guard, or is kept apart.
  *
  * Context: preemption disabled; any of task, softirq, hardirq and NMI.
  * Return: BPF_NR_MISSES: it may run; else why not. bpf_prog_exit_apart() follows, either way.
  */
 enum bpf_miss bpf_prog_enter_apart(struct bpf_run_below *below, const struct bpf_prog *prog)
 {
-	return enter_apart(below, prog);
+	look_below(below);
+	if (unlikely(below->guard))
+		return enter_apart_on_top(below, prog);
+	begin_apart(below, prog);
+	return BPF_NR_MISSES;
 }
 
 NOKPROBE_SYMBOL(bpf_prog_enter_apart);
@@ -318,7 +307,7 @@ static noinline unsigned int
 attachment_run_apart_slowly(const void *ctx, const struct bpf_attachment *att)
 {
 	struct bpf_run_below below;
-	enum bpf_miss why = enter_apart(&below, att->prog);
+	enum bpf_miss why = bpf_prog_enter_apart(&below, att->prog);
 	unsigned int ret;
 
 	if (why != BPF_NR_MISSES) {
@@ -364,4 +353,33 @@ void bpf_attachment_keep_apart(struct bpf_attachment *att)
 	att->func = attachment_run_apart;
 	att->insns = (const void *)att;
 	att->hits = bpf_idle_attachment.hits;	/* @func counts those that are not missed */
+}
+
+/**
+ * bpf_abandon_runs() - forget the programs that this task is in the midst of: it dies
+ *
+ * A helper that hits a bug of the kernel does not return, and the run never ends. Its records
+ * are on the stack of the task and in attachments, which are freed soon: nothing may follow
+ * pointers to them any more. So programs run on this CPU as if none were below. Locks that the
+ * run held stay locked: what waits for one hangs, as after any oops.
+ *
+ * Runs that take the guard, or are kept apart, have preemption off. So in task context, all
+ * that are unfinished on this CPU are of this task. What interrupts here puts back what it has
+ * found. A bug in an interrupt or NMI is a panic: then nothing is done.
+ *
+ * Context: any, before the stack is left.
+ */
+void bpf_abandon_runs(void)
+{
+	int guard;
+
+	if (in_interrupt())
+		return;
+	preempt_disable_notrace();
+	__this_cpu_write(runs_below, NULL);
+	__this_cpu_write(bpf_current_hit, NULL);
+	/* bpf(2), which has no run below it, stays counted */
+	guard = __this_cpu_read(bpf_prog_active);
+	__this_cpu_write(bpf_prog_active, guard & BPF_GUARD_HELD ? 0 : guard & ~BPF_GUARD_APART);
+	preempt_enable_notrace();
 }

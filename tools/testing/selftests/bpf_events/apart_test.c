@@ -279,12 +279,6 @@ FIXTURE_TEARDOWN_PARENT(helpers)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-/* Programs that take turns do not get to run here, whatever maps they have */
-static bool takes_turns(const struct way *way)
-{
-	return way->type == BPF_PROG_TYPE_KPROBE || way->type == BPF_PROG_TYPE_TRACEPOINT;
-}
-
 /* Where the inner program runs, it hits itself once, which it never sees. */
 TEST_F(helpers, each_way_on_each)
 {
@@ -304,7 +298,7 @@ TEST_F(helpers, each_way_on_each)
 		for (j = 0; j < WAYS; j++) {
 			const struct way *on_top = &ways[j];
 
-			if (!way_counts(on_top) || takes_turns(on_top))
+			if (!way_counts(on_top) || way_takes_guard(on_top))
 				continue;
 			inner = helpers_prog(on_top, &in_helpers, &self->inner, self->hashes[1],
 					     self->maps[variant->apart]);

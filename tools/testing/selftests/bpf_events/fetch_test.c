@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The kfuncs that read and compare kernel memory, and the one that shows a stack */
 #include "common.h"
+#include "load_log.h"
 #include "types.h"
 #include "link.h"
 #include "uprobe.h"
@@ -422,7 +423,6 @@ TEST(register_without_a_value)
 		BPF_EXIT_INSN(),
 	};
 	const struct bpf_insn none = insns[6], some = BPF_MOV64_REG(BPF_REG_1, BPF_REG_6);
-	static char log[65536];
 	union bpf_attr attr;
 	int i;
 
@@ -430,11 +430,8 @@ TEST(register_without_a_value)
 		insns[7].imm = btf_func_id(kfuncs[i]);
 		insns[6] = none;
 		prog_attr(&attr, insns, ARRAY_SIZE(insns));
-		attr.log_buf = (unsigned long)log;
-		attr.log_size = sizeof(log);
-		attr.log_level = 1;
-		EXPECT_EQ(-EACCES, sys_bpf(BPF_PROG_LOAD, &attr));
-		EXPECT_NE(NULL, strstr(log, "R1 !read_ok\n")) TH_LOG("%s", log);
+		EXPECT_EQ(-EACCES, load_log(&attr));
+		EXPECT_TRUE(logged("R1 !read_ok\n"));
 		insns[6] = some;
 		EXPECT_LE(0, prog_load(insns, ARRAY_SIZE(insns)));
 	}

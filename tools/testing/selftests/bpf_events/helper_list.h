@@ -3,6 +3,8 @@
 #ifndef BPF_EVENTS_HELPER_LIST_H
 #define BPF_EVENTS_HELPER_LIST_H
 
+#include <stdbool.h>
+#include <stdlib.h>
 #include <linux/bpf.h>
 
 enum {
@@ -142,5 +144,11 @@ static const char * const names[__BPF_FUNC_MAX_ID + 1] = {
 	___BPF_FUNC_MAPPER(HELPER_NAME)
 	[__BPF_FUNC_MAX_ID] = "(one past the last)",
 };
+
+/* Whether /proc/config.gz has it */
+static inline bool has_override(void)
+{
+	return !system("zcat /proc/config.gz | grep -q ^CONFIG_BPF_KPROBE_OVERRIDE=y");
+}
 
 #endif /* BPF_EVENTS_HELPER_LIST_H */

@@ -268,12 +268,6 @@ FIXTURE_VARIANT_ADD(helper_list, iter_sleepable) {
 	.flags = BPF_F_SLEEPABLE,
 };
 
-/* Whether /proc/config.gz has it */
-static bool has_override(void)
-{
-	return !system("zcat /proc/config.gz | grep -q ^CONFIG_BPF_KPROBE_OVERRIDE=y");
-}
-
 FIXTURE_SETUP(helper_list)
 {
 	const char *missing = prepare();

@@ -5,6 +5,7 @@
  */
 #include "common.h"
 #include "hitter.h"
+#include "load_log.h"
 #include "multi.h"
 #include "session.h"
 
@@ -217,8 +218,6 @@ FIXTURE_TEARDOWN_PARENT(load)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-static char log_text[4096];
-
 /* Loads without a word to stderr, but into log_text */
 static int load_quietly(const struct bpf_insn *insns, size_t cnt,
 			enum bpf_attach_type attach, __u32 flags)
@@ -228,10 +227,7 @@ static int load_quietly(const struct bpf_insn *insns, size_t cnt,
 	prog_attr(&attr, insns, cnt);
 	attr.expected_attach_type = attach;
 	attr.prog_flags = flags;
-	attr.log_buf = (unsigned long)log_text;
-	attr.log_size = sizeof(log_text);
-	attr.log_level = 1;
-	return sys_bpf(BPF_PROG_LOAD, &attr);
+	return load_log(&attr);
 }
 
 TEST_F(load, kfuncs_are_of_sessions)
@@ -256,8 +252,8 @@ TEST_F(load, kfuncs_are_of_sessions)
 
 		EXPECT_EQ(-EACCES, load_quietly(insns, ARRAY_SIZE(insns),
 						others[i / 2], variant->flags));
-		EXPECT_NE(NULL, strstr(log_text, kfuncs[i % 2].name));
-		EXPECT_NE(NULL, strstr(log_text, "is not allowed"));
+		EXPECT_TRUE(logged(kfuncs[i % 2].name));
+		EXPECT_TRUE(logged("is not allowed"));
 		prog = load_quietly(insns, ARRAY_SIZE(insns), variant->attach,
 				    variant->flags);
 		EXPECT_LE(0, prog);

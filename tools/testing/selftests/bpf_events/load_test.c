@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Which programs of type BPF_PROG_TYPE_KPROBE load, and what the log says */
 #include "common.h"
+#include "load_log.h"
 
 #include <linux/btf.h>
 
 #define SYSCTL "/proc/sys/kernel/bpf_kprobe_kern_version"
 #define UNPRIV "/proc/sys/kernel/unprivileged_bpf_disabled"
-
-static char log_text[65536];
-
-static int load_log(union bpf_attr *attr)
-{
-	memset(log_text, 0, sizeof(log_text));
-	attr->log_buf = (unsigned long)log_text;
-	attr->log_size = sizeof(log_text);
-	attr->log_level = 1;
-	return sys_bpf(BPF_PROG_LOAD, attr);
-}
-
-static bool logged(const char *text)
-{
-	if (strstr(log_text, text))
-		return true;
-	fprintf(stderr, "# the log is:\n%s", log_text);
-	return false;
-}
 
 static const struct bpf_insn minimal[] = {
 	BPF_MOV64_IMM(BPF_REG_0, 0),

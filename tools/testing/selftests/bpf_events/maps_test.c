@@ -3,6 +3,7 @@
 #include <linux/btf.h>
 
 #include "common.h"
+#include "load_log.h"
 
 /*
  * BTF of a map value with a field that the verifier knows by the name of its
@@ -194,16 +195,12 @@ TEST_F(refused, load)
 		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
 	};
-	char log[4096] = "";
 	union bpf_attr attr;
 
 	ASSERT_LE(0, map) TH_LOG("%s", strerror(-map));
 	prog_attr(&attr, insns, ARRAY_SIZE(insns));
-	attr.log_buf = (unsigned long)log;
-	attr.log_size = sizeof(log);
-	attr.log_level = 1;
-	EXPECT_EQ(-EINVAL, sys_bpf(BPF_PROG_LOAD, &attr));
-	EXPECT_NE(NULL, strstr(log, variant->log)) TH_LOG("%s", log);
+	EXPECT_EQ(-EINVAL, load_log(&attr));
+	EXPECT_TRUE(logged(variant->log));
 }
 
 TEST_HARNESS_MAIN

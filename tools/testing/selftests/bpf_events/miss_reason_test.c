@@ -50,12 +50,6 @@ static const char *all_for(const char *name, __u64 n)
 	return text;
 }
 
-/* Programs that get arguments run on top of any but themselves */
-static bool runs_on_others(const struct way *way)
-{
-	return way->type != BPF_PROG_TYPE_KPROBE && way->type != BPF_PROG_TYPE_TRACEPOINT;
-}
-
 FIXTURE(missed) {
 	struct area area;
 	int map;
@@ -399,8 +393,8 @@ TEST_F(inside, other_prog)
 		area_set(&self->area, INNER, 0);
 		for (n = 0; n < 3; n++)
 			hit_own_place();
-		missed = runs_on_others(way) ? 0 : 3 * way_runs(way);
-		EXPECT_EQ(runs_on_others(way) ? 3 : 0, area_get(&self->area, INNER))
+		missed = way_takes_guard(way) ? 3 * way_runs(way) : 0;
+		EXPECT_EQ(way_takes_guard(way) ? 0 : 3, area_get(&self->area, INNER))
 			TH_LOG("%s", way->name);
 		EXPECT_STREQ(all_for("other_prog", missed), reasons(fd)) TH_LOG("%s", way->name);
 		detach(fd);

@@ -98,7 +98,7 @@ static int outer_prog(const struct way *way, struct area *own, struct area *comm
 	union bpf_attr attr;
 
 	n += wait_for_slot(body + n, common, INNER, ms, ON_TOP);
-	load_attr(&attr, way->type, way->attach, 0);
+	way_attr(way, &own_place, &attr);
 	return body_load(&attr, own, body, n);
 }
 
@@ -119,15 +119,6 @@ static int inner_prog(struct area *common, enum use use, int map)
 
 	memcpy(insns + n, count, sizeof(count));
 	return overflow_load(insns, n + ARRAY_SIZE(count));
-}
-
-static const struct way *way_named(const char *name)
-{
-	const struct way *way = ways;
-
-	while (strcmp(way->name, name))
-		way++;
-	return way;
 }
 
 /* An array of one, a table, or whatever else */
@@ -420,7 +411,7 @@ TEST_F(extended, while_it_is)
 
 FIXTURE(context) {
 	struct area own, common;
-	struct probe inner[WAYS], outer[WAYS];
+	struct probe inner[WAYS];
 	struct causes causes;
 };
 
@@ -442,18 +433,6 @@ FIXTURE_VARIANT_ADD(context, nmi) {
 	.place = NMI_PLACE,
 	.causes = NMIS,
 };
-
-/* Those whose programs run under the guard */
-static bool takes_guard(const struct way *way)
-{
-	return way_exists(way) && (way->type == BPF_PROG_TYPE_KPROBE ||
-				   way->type == BPF_PROG_TYPE_TRACEPOINT);
-}
-
-static bool is_kprobe(const struct way *way)
-{
-	return !way->tracepoint && way->kind != BY_MULTI_LINK;
-}
 
 FIXTURE_SETUP(context)
 {
@@ -482,7 +461,7 @@ FIXTURE_TEARDOWN_PARENT(context)
 }
 
 /* Counts hits on CPU 0, which is where the outer program runs */
-static int tick_prog(const struct way *way, struct area *common)
+static int tick_prog(const struct way *way, const struct place *place, struct area *common)
 {
 	struct bpf_insn insns[] = {
 		BPF_EMIT_CALL(BPF_FUNC_get_smp_processor_id),
@@ -493,12 +472,8 @@ static int tick_prog(const struct way *way, struct area *common)
 		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
 	};
-	union bpf_attr attr;
 
-	prog_attr(&attr, insns, ARRAY_SIZE(insns));
-	attr.prog_type = way->type;
-	attr.expected_attach_type = way->attach;
-	return prog_load_attr(&attr);
+	return way_load(way, place, insns, ARRAY_SIZE(insns));
 }
 
 TEST_F(context, each_way_on_each)
@@ -508,28 +483,29 @@ TEST_F(context, each_way_on_each)
 	__u64 before;
 
 	for (i = 0; i < WAYS; i++) {
-		if (!takes_guard(&ways[i]))
+		const struct way *way = &ways[i];
+
+		if (!way_exists(way) || !way_takes_guard(way))
 			continue;
 		snprintf(event, sizeof(event), "outer%d", i);
-		if (is_kprobe(&ways[i]))
-			ASSERT_EQ(0, probe_create_at(&self->outer[i], event, FUNC, 0,
-						     ways[i].flags));
-		outer = way_attach(&ways[i], &own_place, &self->outer[i],
-				   outer_prog(&ways[i], &self->own, &self->common, OUTER_MS,
-					      NOTHING, -1));
-		ASSERT_LE(0, outer) TH_LOG("%s", ways[i].name);
+		outer = way_attach_at(way, &own_place, event,
+				      outer_prog(way, &self->own, &self->common, OUTER_MS,
+						 NOTHING, -1));
+		ASSERT_LE(0, outer) TH_LOG("%s", way->name);
 		for (j = 0; j < WAYS; j++) {
-			if (!takes_guard(&ways[j]))
+			const struct way *on_top = &ways[j];
+
+			if (!way_exists(on_top) || !way_takes_guard(on_top))
 				continue;
-			prog = tick_prog(&ways[j], &self->common);
-			fd = way_attach(&ways[j], &variant->place, &self->inner[j], prog);
-			ASSERT_LE(0, fd) TH_LOG("%s", ways[j].name);
+			prog = tick_prog(on_top, &variant->place, &self->common);
+			fd = way_attach(on_top, &variant->place, &self->inner[j], prog);
+			ASSERT_LE(0, fd) TH_LOG("%s", on_top->name);
 			before = area_get(&self->own, ON_TOP);
 			EXPECT_TRUE(wait_between(area_get(&self->own, ON_TOP) > before,
 						 hit_own_place()))
-				TH_LOG("%s on top of %s", ways[j].name, ways[i].name);
+				TH_LOG("%s on top of %s", on_top->name, way->name);
 			EXPECT_EQ(0, misses(prog))
-				TH_LOG("%s on top of %s", ways[j].name, ways[i].name);
+				TH_LOG("%s on top of %s", on_top->name, way->name);
 			close(fd);
 			close(prog);
 		}
@@ -731,7 +707,7 @@ TEST_F(body, runs)
 	ASSERT_EQ(0, site_create(&on_top, "on_top", tick.func, variant->on_top, variant->flags));
 	ASSERT_EQ(0, probe_create_body(&beside, "beside", "sched_tick", 0));
 	ASSERT_LE(0, probe_open(&beside));
-	prog = tick_prog(way, &self->common);
+	prog = tick_prog(way, &tick, &self->common);
 	fd = attach(&on_top, prog);
 	ASSERT_LE(0, fd);
 	ASSERT_LE(0, attach(&below, outer_prog(way, &self->own, &self->common, OUTER_MS,
@@ -819,7 +795,7 @@ TEST_F(torn, not)
 	int clock, link;
 	size_t n;
 
-	load_attr(&attr, way->type, way->attach, 0);
+	way_attr(way, &own_place, &attr);
 	link = way_attach(way, &own_place, NULL,
 			  body_load(&attr, &self->own, outer,
 				    write_both(outer, self->scratch, 1, 1000)));

@@ -78,9 +78,24 @@ static const struct way uprobe_ways[] = {
 
 #define UPROBE_WAYS ARRAY_SIZE(uprobe_ways)
 
+static inline const struct way *way_named(const char *name)
+{
+	const struct way *way = ways;
+
+	while (strcmp(way->name, name))
+		way++;
+	return way;
+}
+
 static inline bool way_exists(const struct way *way)
 {
 	return way->kind != BY_FILTER || !mainline();
+}
+
+/* Of ways[]: two that take the guard are not on top of each other in the same context */
+static inline bool way_takes_guard(const struct way *way)
+{
+	return way->type == BPF_PROG_TYPE_KPROBE || way->type == BPF_PROG_TYPE_TRACEPOINT;
 }
 
 /* What runs from a trampoline has no budget, and no reasons for what it misses */
