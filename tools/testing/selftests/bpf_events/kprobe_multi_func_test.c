@@ -23,11 +23,6 @@
 #define SYMBOL_TWICE "This symbol is in the list twice"
 #define MODULE_GOES "The module of this function is going away"
 
-#define LEAVING_MODULE "bpf_events_leaving"
-#define LEAVING_FUNC "bpf_events_leaving_set"
-#define LEAVING_STATE "/sys/module/" LEAVING_MODULE "/initstate"
-#define LEAVING_LEAVE "/sys/module/" LEAVING_MODULE "/parameters/leave"
-
 struct functions {
 	struct area area;
 	struct multi multi;	/* good ones */
@@ -235,14 +230,6 @@ FIXTURE_SETUP(leaving)
 		SKIP(return, LEAVING_MODULE);
 	ASSERT_EQ(0, load_module(path));
 	ASSERT_EQ(0, functions_create(&self->f, BPF_TRACE_KPROBE_MULTI, false));
-}
-
-static bool is_leaving(void)
-{
-	char state[16] = "";
-
-	read_file(LEAVING_STATE, state, sizeof(state));
-	return !strncmp(state, "going", 5);
 }
 
 FIXTURE_TEARDOWN_PARENT(leaving)

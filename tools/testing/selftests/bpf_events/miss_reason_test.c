@@ -358,14 +358,12 @@ FIXTURE_VARIANT_ADD(inside, tracepoint) {
 FIXTURE_SETUP(inside)
 {
 	const char *missing = ways_prepare();
-	const struct way *way = ways;
+	const struct way *way = way_named(variant->way);
 	int prog, map;
 
 	if (missing)
 		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, ways_start(&self->area));
-	while (strcmp(way->name, variant->way))
-		way++;
 	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);
 	prog = helpers_prog(way, &own_place, &self->area, map, map);
 	ASSERT_LE(0, prog);

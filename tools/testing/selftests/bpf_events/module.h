@@ -60,6 +60,19 @@ static inline const char *module_prepare(const char **path)
 	return missing;
 }
 
+/* It is going away from when it is unloaded until 1 is written to its parameter */
+#define LEAVING_MODULE "bpf_events_leaving"
+#define LEAVING_FUNC "bpf_events_leaving_set"
+#define LEAVING_LEAVE "/sys/module/" LEAVING_MODULE "/parameters/leave"
+
+static inline bool is_leaving(void)
+{
+	char state[16] = "";
+
+	read_file("/sys/module/" LEAVING_MODULE "/initstate", state, sizeof(state));
+	return !strncmp(state, "going", 5);
+}
+
 /* The module whose events are hit about once a second each */
 #define SAMPLE_MODULE_ENV "BPF_EVENTS_SAMPLE_MODULE"
 #define SAMPLE_MODULE "trace_events_sample"

@@ -88,10 +88,7 @@ TEST_F(module, is_unloaded_after_the_event)
 	ASSERT_EQ(0, module_unload());
 }
 
-/*
- * An event that is defined with the name of its module finds it again, and runs its
- * program; one of the PMU, of which nobody knows but its owner, stays dead.
- */
+/* An event that is defined with the name of its module finds it again, and runs its program */
 TEST_F(module, comes_back_to_its_program)
 {
 	int fd = attach(&self->probe, count_prog(&self->area, 0, 1));
@@ -103,12 +100,76 @@ TEST_F(module, comes_back_to_its_program)
 		ASSERT_EQ(0, module_unload());
 		ASSERT_EQ(0, load_module(self->path));
 		ASSERT_EQ(0, module_hit());
-		runs += !(variant->flags & PROBE_PMU);
-		EXPECT_EQ(runs, area_get(&self->area, 0));
+		EXPECT_EQ(++runs, area_get(&self->area, 0));
 	}
 	close(fd);
 	ASSERT_EQ(0, module_hit());
 	EXPECT_EQ(runs, area_get(&self->area, 0));
+	ASSERT_EQ(0, module_unload());
+}
+
+TEST_F(module, comes_after_its_program)
+{
+	int prog = count_prog(&self->area, 0, 1), fd;
+
+	ASSERT_EQ(0, module_unload());
+	fd = attach(&self->probe, prog);
+	ASSERT_LE(0, fd);
+	close(fd);	/* nothing is left for the module to find */
+	fd = attach(&self->probe, prog);
+	ASSERT_LE(0, fd);
+
+	ASSERT_EQ(0, load_module(self->path));
+	ASSERT_EQ(0, module_hit());
+	EXPECT_EQ(1, area_get(&self->area, 0));
+	EXPECT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	ASSERT_EQ(0, module_hit());
+	EXPECT_EQ(1, area_get(&self->area, 0));
+	EXPECT_EQ(0, ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	ASSERT_EQ(0, module_hit());
+	EXPECT_EQ(2, area_get(&self->area, 0));
+	close(fd);
+	ASSERT_EQ(0, module_hit());
+	EXPECT_EQ(2, area_get(&self->area, 0));
+	ASSERT_EQ(0, module_unload());
+}
+
+/* A program is disabled while its module is not there */
+TEST_F(module, comes_to_a_disabled_event)
+{
+	int fd;
+
+	ASSERT_EQ(0, module_unload());
+	fd = attach(&self->probe, count_prog(&self->area, 0, 1));
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	ASSERT_EQ(0, load_module(self->path));
+	ASSERT_EQ(0, module_hit());
+	EXPECT_EQ(0, area_get(&self->area, 0));
+	EXPECT_EQ(0, ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	ASSERT_EQ(0, module_hit());
+	EXPECT_EQ(1, area_get(&self->area, 0));
+	close(fd);
+	ASSERT_EQ(0, module_unload());
+}
+
+/* Whether the function exists is known once the module is there */
+TEST_F(module, has_no_such_function)
+{
+	const char *func = MODULE ":no_such_function";
+	struct probe probe;
+	int fd = probe_create_at(&probe, "none", func, 0, variant->flags) ?: probe_open(&probe);
+
+	EXPECT_EQ(variant->flags & PROBE_PMU ? -ENOENT : -EINVAL, fd);
+
+	ASSERT_EQ(0, module_unload());
+	ASSERT_EQ(0, probe_create_at(&probe, "none", func, 0, variant->flags));
+	fd = attach(&probe, count_prog(&self->area, 0, 1));
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, load_module(self->path));
+	ASSERT_EQ(0, module_hit());
+	EXPECT_EQ(0, area_get(&self->area, 0));
+	close(fd);
 	ASSERT_EQ(0, module_unload());
 }
 
