@@ -62,6 +62,14 @@ struct bpf_kprobe_multi_link {
 	struct kprobe_multi_site		sites[] __counted_by(nr_sites);
 };
 
+/* The sites of a link that is being made. A name can be that of several functions. */
+struct kprobe_multi_sites {
+	struct kprobe_multi_site	*sites;
+	const struct kprobe_multi_symbol *syms;	/* whose functions they are */
+	u32				nr;
+	u32				room;
+};
+
 static struct bpf_kprobe_multi_link *kprobe_multi_link(const struct bpf_link *link)
 {
 	return container_of(link, struct bpf_kprobe_multi_link, link);
@@ -295,14 +303,14 @@ static int kprobe_multi_symbol_cmp(const void *a, const void *b)
 }
 
 static int kprobe_multi_get_symbols(struct kprobe_multi_symbol *syms, u64 usyms,
-				    const struct bpf_kprobe_multi_link *link,
+				    const struct kprobe_multi_sites *from,
 				    struct bpf_verifier_log *log)
 {
 	const char __user * const __user *uptr = u64_to_user_ptr(usyms);
 	const char __user *usym;
 	u32 i;
 
-	for (i = 0; i < link->nr_sites; i++) {
+	for (i = 0; i < from->nr; i++) {
 		if (get_user(usym, uptr + i))
 			return -EFAULT;
 		syms[i].name = strndup_user(usym, KSYM_NAME_LEN);
@@ -316,7 +324,7 @@ static int kprobe_multi_get_symbols(struct kprobe_multi_symbol *syms, u64 usyms,
 							   "syms[%u]", i);
 			return err;
 		}
-		syms[i].cookie = link->sites[i].cookie;
+		syms[i].cookie = from->sites[i].cookie;
 	}
 	return 0;
 }
@@ -357,10 +365,29 @@ static int kprobe_multi_refuse_symbols(struct bpf_verifier_log *log, const char 
 	return kprobe_multi_refuse_symbol(log, KPROBE_MULTI_NOT_TRACED, names[i]);
 }
 
-static int kprobe_multi_from_symbols(struct bpf_kprobe_multi_link *link, u64 usyms,
+/* There are fewer functions than u32 can count. */
+static int kprobe_multi_add_site(void *data, size_t sym, unsigned long addr)
+{
+	struct kprobe_multi_sites *to = data;
+	struct kprobe_multi_site *sites;
+
+	if (to->nr == to->room) {
+		sites = kvrealloc(to->sites, array_size(2 * to->room, sizeof(*sites)),
+				  GFP_KERNEL);
+		if (!sites)
+			return -ENOMEM;
+		to->sites = sites;
+		to->room *= 2;
+	}
+	to->sites[to->nr].addr = addr;
+	to->sites[to->nr++].cookie = to->syms[sym].cookie;
+	return 0;
+}
+
+static int kprobe_multi_from_symbols(struct kprobe_multi_sites *to, u64 usyms,
 				     struct bpf_verifier_log *log)
 {
-	u32 i, nr = link->nr_sites;
+	u32 i, nr = to->nr;
 	unsigned long *addrs;
 	struct kprobe_multi_symbol *syms;
 	const char **names;
@@ -372,21 +399,18 @@ static int kprobe_multi_from_symbols(struct bpf_kprobe_multi_link *link, u64 usy
 	if (!syms || !names || !addrs)
 		goto out;
 
-	err = kprobe_multi_get_symbols(syms, usyms, link, log);
+	err = kprobe_multi_get_symbols(syms, usyms, to, log);
 	if (err)
 		goto out;
 
 	sort(syms, nr, sizeof(*syms), kprobe_multi_symbol_cmp, NULL);
 	for (i = 0; i < nr; i++)
 		names[i] = syms[i].name;
-	if (ftrace_lookup_symbols(names, nr, addrs)) {
+	to->syms = syms;
+	to->nr = 0;
+	err = ftrace_lookup_all_symbols(names, nr, addrs, kprobe_multi_add_site, to);
+	if (err == -ESRCH)
 		err = kprobe_multi_refuse_symbols(log, names, addrs, nr);
-		goto out;
-	}
-	for (i = 0; i < nr; i++) {
-		link->sites[i].addr = addrs[i];
-		link->sites[i].cookie = syms[i].cookie;
-	}
 out:
 	for (i = 0; syms && i < nr; i++)
 		kfree(syms[i].name);
@@ -396,34 +420,61 @@ out:
 	return err;
 }
 
-static int kprobe_multi_from_addrs(struct bpf_kprobe_multi_link *link, u64 uaddrs,
+static int kprobe_multi_from_addrs(struct kprobe_multi_sites *to, u64 uaddrs,
 				   struct bpf_verifier_log *log)
 {
 	const unsigned long __user *uptr = u64_to_user_ptr(uaddrs);
 	unsigned long addr, ip;
 	u32 i;
 
-	for (i = 0; i < link->nr_sites; i++) {
+	for (i = 0; i < to->nr; i++) {
 		if (get_user(addr, uptr + i))
 			return -EFAULT;
 		ip = ftrace_location(addr);
 		if (!ip)
 			return kprobe_multi_refuse_addr(log, KPROBE_MULTI_BAD_ADDR, addr);
-		link->sites[i].addr = bpf_func_start(ip);
+		to->sites[i].addr = bpf_func_start(ip);
 	}
 	return 0;
 }
 
-static int kprobe_multi_get_cookies(struct bpf_kprobe_multi_link *link, u64 ucookies)
+static int kprobe_multi_get_cookies(struct kprobe_multi_sites *to, u64 ucookies)
 {
 	const u64 __user *uptr = u64_to_user_ptr(ucookies);
 	u32 i;
 
-	for (i = 0; i < link->nr_sites; i++) {
-		if (get_user(link->sites[i].cookie, uptr + i))
+	for (i = 0; i < to->nr; i++) {
+		if (get_user(to->sites[i].cookie, uptr + i))
 			return -EFAULT;
 	}
-	link->has_cookies = true;
+	return 0;
+}
+
+/* What the caller frees: to->sites, also after an error */
+static int kprobe_multi_get_sites(struct kprobe_multi_sites *to, const union bpf_attr *attr,
+				  struct bpf_verifier_log *log)
+{
+	int err = 0;
+
+	to->nr = attr->link_create.kprobe_multi.cnt;
+	to->room = to->nr;
+	to->sites = kvcalloc(to->room, sizeof(*to->sites), GFP_KERNEL);
+	if (!to->sites)
+		return -ENOMEM;
+
+	if (attr->link_create.kprobe_multi.cookies)
+		err = kprobe_multi_get_cookies(to, attr->link_create.kprobe_multi.cookies);
+	if (err)
+		return err;
+
+	if (attr->link_create.kprobe_multi.syms)
+		err = kprobe_multi_from_symbols(to, attr->link_create.kprobe_multi.syms, log);
+	else
+		err = kprobe_multi_from_addrs(to, attr->link_create.kprobe_multi.addrs, log);
+	if (err)
+		return err;
+
+	sort(to->sites, to->nr, sizeof(*to->sites), kprobe_multi_site_cmp, NULL);
 	return 0;
 }
 
@@ -607,11 +658,11 @@ static const struct bpf_link_ops kprobe_multi_link_ops = {
 };
 
 static struct bpf_kprobe_multi_link *
-kprobe_multi_link_new(struct bpf_prog *prog, u32 nr_sites)
+kprobe_multi_link_new(struct bpf_prog *prog, const struct kprobe_multi_sites *from)
 {
 	struct bpf_kprobe_multi_link *link;
 
-	link = kvzalloc(struct_size(link, sites, nr_sites), GFP_KERNEL_ACCOUNT);
+	link = kvzalloc(struct_size(link, sites, from->nr), GFP_KERNEL_ACCOUNT);
 	if (!link)
 		return NULL;
 
@@ -619,32 +670,9 @@ kprobe_multi_link_new(struct bpf_prog *prog, u32 nr_sites)
 		kvfree(link);
 		return NULL;
 	}
-	link->nr_sites = nr_sites;
+	link->nr_sites = from->nr;
+	memcpy(link->sites, from->sites, array_size(from->nr, sizeof(*from->sites)));
 	return link;
-}
-
-static int kprobe_multi_get_sites(struct bpf_kprobe_multi_link *link, const union bpf_attr *attr,
-				  const struct bpf_prog *prog, struct bpf_verifier_log *log)
-{
-	int err = 0;
-
-	if (attr->link_create.kprobe_multi.cookies)
-		err = kprobe_multi_get_cookies(link, attr->link_create.kprobe_multi.cookies);
-	if (err)
-		return err;
-
-	if (attr->link_create.kprobe_multi.syms)
-		err = kprobe_multi_from_symbols(link, attr->link_create.kprobe_multi.syms, log);
-	else
-		err = kprobe_multi_from_addrs(link, attr->link_create.kprobe_multi.addrs, log);
-	if (err)
-		return err;
-
-	sort(link->sites, link->nr_sites, sizeof(*link->sites), kprobe_multi_site_cmp, NULL);
-	err = kprobe_multi_hold_modules(link, log);
-	if (!err && prog->kprobe_override)
-		err = kprobe_multi_check_override(link, log);
-	return err;
 }
 
 /*
@@ -716,6 +744,10 @@ static int kprobe_multi_check(const union bpf_attr *attr, const struct bpf_prog 
  * @prog: the program, loaded for the attach type of @attr
  * @log: the caller's log, or NULL
  *
+ * A name stands for all functions that have it and that ftrace can trace: a link can have more
+ * than the caller gave names. Functions of modules are taken only if the kernel itself has none
+ * of that name that can be traced.
+ *
  * What is wrong with a function in the list is in @log and in tracefs' error_log. Where links
  * that are gone still take much memory, this waits until they are free.
  *
@@ -734,8 +766,7 @@ static int kprobe_multi_check(const union bpf_attr *attr, const struct bpf_prog 
 int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *prog,
 				 struct bpf_verifier_log *log)
 {
-	u32 flags = attr->link_create.kprobe_multi.flags;
-	u32 nr = attr->link_create.kprobe_multi.cnt;
+	struct kprobe_multi_sites sites = {};
 	struct bpf_kprobe_multi_link *link;
 	struct bpf_link_primer primer;
 	int err;
@@ -750,14 +781,20 @@ int bpf_kprobe_multi_link_create(const union bpf_attr *attr, struct bpf_prog *pr
 	if (err)
 		return err;
 
-	link = kprobe_multi_link_new(prog, nr);
+	err = kprobe_multi_get_sites(&sites, attr, log);
+	link = err ? NULL : kprobe_multi_link_new(prog, &sites);
+	kvfree(sites.sites);
 	if (!link)
-		return -ENOMEM;
-	link->flags = flags;
+		return err ?: -ENOMEM;
+	link->flags = attr->link_create.kprobe_multi.flags;
+	link->has_cookies = attr->link_create.kprobe_multi.cookies;
 	bpf_link_init(&link->link, BPF_LINK_TYPE_KPROBE_MULTI, &kprobe_multi_link_ops, prog);
 
-	err = kprobe_multi_get_sites(link, attr, prog, log) ?:
-	      bpf_link_prime(&link->link, &primer);
+	err = kprobe_multi_hold_modules(link, log);
+	if (!err && prog->kprobe_override)
+		err = kprobe_multi_check_override(link, log);
+	if (!err)
+		err = bpf_link_prime(&link->link, &primer);
 	if (err) {
 		kprobe_multi_dealloc(&link->link);
 		return err;

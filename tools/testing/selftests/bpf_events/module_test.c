@@ -190,6 +190,64 @@ TEST_F(module, comes_back)
 	ASSERT_EQ(0, module_unload());
 }
 
+/*
+ * Places in the body of its function, of which some become jumps, and some are inside of the
+ * jumps of others. These are still there for some time after the probes have gone.
+ */
+
+#define BODY_SIZE 48
+
+FIXTURE(body) {
+	const char *path;
+};
+
+FIXTURE_SETUP(body)
+{
+	const char *missing = module_prepare(&self->path);
+
+	if (missing)
+		SKIP(return, "%s", missing);
+}
+
+FIXTURE_TEARDOWN_PARENT(body)
+{
+	EXPECT_STREQ("nothing", leftovers());
+	EXPECT_EQ(-ENOENT, module_unload());
+}
+
+/* Opens and closes a probe at each place, and returns a bit for each that is possible */
+static __u64 probe_body(void)
+{
+	unsigned long offset;
+	struct probe probe;
+	__u64 taken = 0;
+	int fd;
+
+	for (offset = 0; offset < BODY_SIZE; offset++) {
+		probe_create_at(&probe, "event", EVENT_FUNC, offset, PROBE_PMU);
+		fd = probe_open(&probe);
+		if (fd >= 0)
+			taken |= 1ULL << offset;
+		close(fd);
+	}
+	return taken;
+}
+
+TEST_F(body, is_free_when_the_module_goes_at_once)
+{
+	__u64 taken = 0;
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(0, load_module(self->path));
+		if (!i)
+			taken = probe_body();
+		EXPECT_NE(0, taken);
+		EXPECT_EQ(taken, probe_body());
+		ASSERT_EQ(0, module_unload());
+	}
+}
+
 /* A kprobe_multi link holds the module, as it cannot lose a function */
 
 FIXTURE(multi_module) {

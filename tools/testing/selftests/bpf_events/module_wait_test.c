@@ -13,10 +13,7 @@
 #define SIZE 40		/* of that function, at most */
 
 FIXTURE(waits) {
-	const char *path;
 	struct area area;
-	struct probe probe;
-	struct optimize optimize;
 	int prog;
 };
 
@@ -36,15 +33,11 @@ FIXTURE_SETUP(waits)
 {
 	const char *missing = prepare();
 
-	self->path = test_module(WAITED);
-	if (missing || !self->path)
+	if (missing || !test_module(WAITED))
 		SKIP(return, "%s", missing ?: WAITED);
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = count_prog(&self->area, 0, 1);
 	ASSERT_LE(0, self->prog);
-	/* kprobes keeps an entry of a jump if that is closed just before its module goes. */
-	if (optimize_save(&self->optimize))
-		ASSERT_EQ(0, write_file(OPTIMIZE, 0, "0"));
 }
 
 FIXTURE_TEARDOWN_PARENT(waits)
@@ -52,7 +45,6 @@ FIXTURE_TEARDOWN_PARENT(waits)
 	write_file(LEAVING_LEAVE, 0, "1");
 	unload_module(LEAVING_MODULE);
 	unload_module(WAITED);
-	optimize_restore(&self->optimize);
 	EXPECT_STREQ("nothing", leftovers());
 }
 
@@ -65,11 +57,11 @@ static int put(struct probe *probe, const char *func, unsigned long offset, unsi
 
 TEST_F(waits, for_a_function_that_forbids_probes)
 {
-	struct probe other;
-	int fd = put(&self->probe, FORBIDDEN, 0, variant->flags, self->prog);
+	struct probe probe, other;
+	int fd = put(&probe, FORBIDDEN, 0, variant->flags, self->prog);
 
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, load_module(self->path));
+	ASSERT_EQ(0, load_module(test_module(WAITED)));
 	ASSERT_EQ(0, write_file(CALL, 0, "1"));
 	EXPECT_EQ(0, area_get(&self->area, 0));
 	close(fd);
@@ -111,42 +103,43 @@ static bool takes_probe(unsigned long offset)
 	return fd >= 0;
 }
 
-/* An offset that is inside of an instruction, unless the module is rebuilt; or 0 */
-static unsigned long find_offset(const char *path)
+/* An offset that is inside of an instruction, unless the module is rebuilt; or an error */
+static long find_offset(const char *path)
 {
 	bool taken[SIZE];
-	unsigned long i;
+	long i, err;
 
-	if (load_build(path, false))
-		return 0;
+	err = load_build(path, false);
+	if (err)
+		return err;
 	for (i = 0; i < SIZE; i++)
 		taken[i] = takes_probe(i);
 	if (unload_module(WAITED) || load_build(path, true))
-		return 0;
+		return -EBUSY;
 	for (i = 0; i < SIZE && (taken[i] || !takes_probe(i)); i++)
 		;
-	return unload_module(WAITED) || i == SIZE ? 0 : i;
+	return unload_module(WAITED) || i == SIZE ? -ENOENT : i;
 }
 
 TEST_F(waits, for_the_build_that_takes_it)
 {
-	unsigned long offset;
+	const char *path = test_module(WAITED);
+	long offset = find_offset(path);
+	struct probe probe;
 	int fd;
 
-	if (load_build(self->path, false) == -ENOEXEC)
+	if (offset == -ENOEXEC)
 		SKIP(return, "x86");
-	ASSERT_EQ(0, unload_module(WAITED));
-	offset = find_offset(self->path);
-	ASSERT_NE(0, offset);
+	ASSERT_LT(0, offset);
 
-	fd = put(&self->probe, REBUILT, offset, variant->flags, self->prog);
+	fd = put(&probe, REBUILT, offset, variant->flags, self->prog);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, load_build(self->path, false));
+	ASSERT_EQ(0, load_build(path, false));
 	ASSERT_EQ(0, write_file(CALL, 0, "1"));
 	EXPECT_EQ(0, area_get(&self->area, 0));
 	ASSERT_EQ(0, unload_module(WAITED));
 
-	ASSERT_EQ(0, load_build(self->path, true));
+	ASSERT_EQ(0, load_build(path, true));
 	ASSERT_EQ(0, write_file(CALL, 0, "1"));
 	EXPECT_EQ(1, area_get(&self->area, 0));
 	close(fd);
@@ -155,6 +148,7 @@ TEST_F(waits, for_the_build_that_takes_it)
 TEST_F(waits, from_when_the_module_goes)
 {
 	const char *path = test_module(LEAVING_MODULE);
+	struct probe probe;
 	pid_t child;
 	int fd;
 
@@ -166,7 +160,7 @@ TEST_F(waits, from_when_the_module_goes)
 	if (!child)
 		_exit(-unload_module(LEAVING_MODULE));
 	ASSERT_TRUE(wait_until(is_leaving()));
-	fd = put(&self->probe, LEAVING_MODULE ":" LEAVING_FUNC, 0, variant->flags, self->prog);
+	fd = put(&probe, LEAVING_MODULE ":" LEAVING_FUNC, 0, variant->flags, self->prog);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, write_file(LEAVING_LEAVE, 0, "1"));
 	EXPECT_EQ(0, child_status(child));
