@@ -85,6 +85,8 @@ void bpf_event_explain_access(struct bpf_verifier_log *log, const struct bpf_pro
 
 bool bpf_event_run(const struct bpf_event_array *array, void *ctx);
 void bpf_event_missed(struct trace_event_call *call, enum bpf_miss why);
+bool bpf_miss_records_hold(void);
+void bpf_miss_records_release(void);
 bool bpf_event_overrides(struct trace_event_call *call);
 
 bool bpf_prog_is_apart(const struct bpf_prog *prog);
@@ -282,6 +284,13 @@ static inline bool bpf_uprobe_event_passes(struct trace_event_call *call,
 }
 
 static inline void bpf_event_missed(struct trace_event_call *call, enum bpf_miss why) { }
+
+static inline bool bpf_miss_records_hold(void)
+{
+	return false;
+}
+
+static inline void bpf_miss_records_release(void) { }
 
 static inline void bpf_uprobe_event_missed(struct trace_event_call *call) { }
 

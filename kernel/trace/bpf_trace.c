@@ -98,6 +98,7 @@ void bpf_attachment_missed(const struct bpf_attachment *att, enum bpf_miss why)
 		why = miss_on_top(att, why);
 	this_cpu_inc(att->stats->missed[why]);
 	bpf_prog_inc_misses_counter(att->prog);
+	bpf_trace_missed(att->prog, why);
 }
 
 NOKPROBE_SYMBOL(bpf_attachment_missed);
@@ -140,7 +141,9 @@ NOKPROBE_SYMBOL(bpf_run_timed);
  *
  * For event sources that have to drop a hit, say because it came from inside
  * the handling of another. Everything it calls is out of bounds for kprobes:
- * the hit being dropped may be in the middle of handling one.
+ * the hit being dropped may be in the middle of handling one. What makes a
+ * record of it is not; see __bpf_trace_missed(), and bpf_miss_records_hold()
+ * for who cannot have that.
  *
  * Context: preemption disabled; any of task, softirq, hardirq and NMI.
  */
@@ -212,7 +215,7 @@ bool bpf_event_run(const struct bpf_event_array *array, void *ctx)
 		return event_array_run_on_top(array, ctx);
 
 	cant_migrate();
-	if (static_branch_unlikely(&bpf_budget_key))
+	if (static_branch_unlikely(&bpf_limits_key))
 		pass = event_array_run(array, ctx, RUN_LIMITED);
 	else if (static_branch_unlikely(&bpf_stats_enabled_key))
 		pass = event_array_run(array, ctx, RUN_TIMED);

@@ -15,6 +15,7 @@
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
+#include <linux/tracepoint-defs.h>
 
 struct seq_file;
 struct trace_event_call;
@@ -51,7 +52,7 @@ struct bpf_attachment_stats {
 	unsigned long		missed[BPF_NR_MISSES];
 };
 
-/* What is left for runs of a program, for all CPUs: bpf_trace_budget.c */
+/* What is left for runs of a program, for all CPUs: bpf_trace_limits.c */
 struct bpf_budget {
 	unsigned long	filled;	/* in jiffies: up to when @credit has what was due */
 	atomic_t	credit;
@@ -200,11 +201,11 @@ void bpf_attachment_keep_apart(struct bpf_attachment *att);
 
 u32 bpf_run_timed(const struct bpf_attachment *att, void *ctx);
 
-/* bpf_trace_budget.c: how often programs run at most */
-DECLARE_STATIC_KEY_FALSE(bpf_budget_key);
+/* bpf_trace_limits.c: how often programs run at most, and for which tasks */
+DECLARE_STATIC_KEY_FALSE(bpf_limits_key);
 
 u32 bpf_attachment_run_limited(const struct bpf_attachment *att, void *ctx);
-void bpf_budget_show(struct seq_file *m, const struct bpf_prog *prog);
+void bpf_limits_show(struct seq_file *m, const struct bpf_prog *prog);
 
 /*
  * Count a hit, and run the program for it. @timed is a compile-time constant.
@@ -239,7 +240,7 @@ static __always_inline u32
 bpf_attachment_run(const struct bpf_attachment *att, void *ctx)
 {
 	cant_migrate();
-	return static_branch_unlikely(&bpf_budget_key) ?
+	return static_branch_unlikely(&bpf_limits_key) ?
 		bpf_attachment_run_limited(att, ctx) : bpf_attachment_run_unlimited(att, ctx);
 }
 
@@ -300,7 +301,7 @@ void bpf_event_update_sole(struct trace_event_call *call);
  *
  * bpf_event_run() for the usual case.
  *
- * Return: whether the program ran, or is over its budget. If not, nothing has
+ * Return: whether the program ran, or must not by its limits. If not, nothing has
  * happened, and the hit is one for bpf_event_run().
  */
 static __always_inline bool
@@ -466,6 +467,20 @@ const char *bpf_prog_type_name(enum bpf_prog_type type);
 int bpf_kprobe_check_attach(const struct bpf_attach_request *req);
 int bpf_uprobe_check_attach(const struct bpf_attach_request *req);
 int bpf_perf_event_check_attach(const struct bpf_attach_request *req);
+
+/*
+ * bpf_trace_missed.c: a trace event for misses
+ */
+extern const char * const bpf_miss_names[BPF_NR_MISSES];
+
+DECLARE_TRACEPOINT(bpf_prog_missed);
+void __bpf_trace_missed(const struct bpf_prog *prog, enum bpf_miss why);
+
+static __always_inline void bpf_trace_missed(const struct bpf_prog *prog, enum bpf_miss why)
+{
+	if (tracepoint_enabled(bpf_prog_missed))
+		__bpf_trace_missed(prog, why);
+}
 
 /*
  * bpf_trace_query.c: what user space can ask

@@ -1005,7 +1005,7 @@ static void filters_show(struct seq_file *m, const struct filter_range *range)
 		return;
 	seq_printf(m, "bpf_prog_id:\t%u\n", prog->aux->id);
 	bpf_stats_show(m, &sum);
-	bpf_budget_show(m, prog);
+	bpf_limits_show(m, prog);
 }
 
 /**

@@ -156,7 +156,7 @@ NOKPROBE_SYMBOL(kprobe_multi_run_on_top);
  * no guard of its own against recursion for these handlers.
  *
  * Return: what the program returns; -EBUSY if the guard turned it away, 0 (1 of a session) if
- * it is over its budget.
+ * its limits forbid it.
  */
 static __always_inline int
 kprobe_multi_run(struct bpf_kprobe_multi_link *link, unsigned long ip, struct pt_regs *regs,

@@ -381,5 +381,6 @@ void bpf_abandon_runs(void)
 	/* bpf(2), which has no run below it, stays counted */
 	guard = __this_cpu_read(bpf_prog_active);
 	__this_cpu_write(bpf_prog_active, guard & BPF_GUARD_HELD ? 0 : guard & ~BPF_GUARD_APART);
+	bpf_miss_records_release(); /* where the task was in the midst of one */
 	preempt_enable_notrace();
 }

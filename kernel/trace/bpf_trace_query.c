@@ -126,16 +126,6 @@ unsigned long bpf_attachment_sum(const struct bpf_attachment *att,
 	return all;
 }
 
-static const char * const miss_names[] = {
-	[BPF_MISS_SAME_PROG]	= "same_prog",
-	[BPF_MISS_OTHER_PROG]	= "other_prog",
-	[BPF_MISS_MAP_OP]	= "map_op",
-	[BPF_MISS_NESTED]	= "nested",
-	[BPF_MISS_NO_RETURN]	= "no_return",
-	[BPF_MISS_NO_RCU]	= "no_rcu",
-	[BPF_MISS_BUDGET]	= "budget",
-};
-
 /**
  * bpf_stats_show() - the lines about hits and misses in an fdinfo
  * @m: where to print
@@ -150,7 +140,7 @@ void bpf_stats_show(struct seq_file *m, const struct bpf_attachment_stats *sum)
 		missed += sum->missed[why];
 	seq_printf(m, "bpf_prog_hits:\t%lu\nbpf_prog_missed:\t%lu\n", sum->hits, missed);
 	for (why = 0; why < BPF_NR_MISSES; why++)
-		seq_printf(m, "bpf_missed_%s:\t%lu\n", miss_names[why], sum->missed[why]);
+		seq_printf(m, "bpf_missed_%s:\t%lu\n", bpf_miss_names[why], sum->missed[why]);
 }
 
 /**
@@ -164,7 +154,7 @@ void bpf_attachment_show(struct seq_file *m, const struct bpf_attachment *att)
 
 	bpf_attachment_sum(att, &sum);
 	bpf_stats_show(m, &sum);
-	bpf_budget_show(m, att->prog);
+	bpf_limits_show(m, att->prog);
 }
 
 /**

@@ -62,7 +62,7 @@ attachment_hit_uprobe(const struct bpf_attachment *att, const struct bpf_hit *hi
  *
  * Context: process. Reader of RCU tasks trace, which keeps @att; for filters, of RCU.
  * Return: what the program returns; 1 if it is released, 0 (1 of a session) if it is over
- * its budget.
+ * its limits.
  */
 u32 bpf_attachment_hit_uprobe(const struct bpf_attachment *att, const struct bpf_hit *hit,
 			      struct pt_regs *regs)
@@ -126,7 +126,7 @@ static bool bpf_uprobe_slot_passes(const struct bpf_event_slot *slot,
  * @regs: the registers of the task in user space, the programs' context
  *
  * Context: process, may sleep. Reader of RCU tasks trace.
- * Return: false if one of the programs returned 0, or was over its budget.
+ * Return: false if one of the programs returned 0, or must not run by its limits.
  */
 bool bpf_uprobe_event_run(const struct bpf_event_array *array,
 			  unsigned long func_ip, struct pt_regs *regs)

@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <x86intrin.h>
 #include "marks.h"
 #include "multi.h" /* these are the selftests', without their harness */
@@ -73,7 +74,7 @@ static __u64 now(void)
 
 /* ---- programs: a body, which leaves in r0 how it went, then the verdict */
 
-static int hash, stacks, outputs;	/* maps */
+static int hash, percpu, stacks, outputs;	/* maps */
 static struct area area;		/* where programs count */
 static struct ring output_ring;
 
@@ -91,6 +92,7 @@ static void maps_create(void)
 	int key = 0, event;
 
 	hash = must("hash", map_create(BPF_MAP_TYPE_HASH, 4, 8, 16, 0));
+	percpu = must("per-CPU array", map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 1, 0));
 	stacks = map_create(BPF_MAP_TYPE_STACK_TRACE, 4, 127 * 8, 64, 0);
 	if (stacks == -EINVAL)
 		return;
@@ -120,6 +122,14 @@ BODY(map_update_body,
 	BPF_ALU64_IMM(BPF_ADD, BPF_REG_3, -16),
 	BPF_MOV64_IMM(BPF_REG_4, BPF_ANY),
 	BPF_EMIT_CALL(BPF_FUNC_map_update_elem))
+
+BODY(percpu_body,
+	BPF_ST_MEM(BPF_W, BPF_REG_10, -4, 0),
+	BPF_LD_MAP_FD(BPF_REG_1, percpu),
+	BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+	BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -4),
+	BPF_EMIT_CALL(BPF_FUNC_map_lookup_elem),
+	BPF_MOV64_IMM(BPF_REG_0, 0))
 
 BODY(output_body,
 	BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 0),
@@ -474,6 +484,22 @@ static void find_body(void)
 
 /* ---- what one event costs */
 
+/*
+ * Written of a program to a file of tracefs: then calls by a task in this cgroup do not run it,
+ * or once a second at most.
+ */
+struct limit {
+	const char *file;
+	const char *text;
+	const char *none;	/* takes it back */
+	const char *cgroup;
+};
+
+#define CGROUPS		"/sys/fs/cgroup"
+
+static const struct limit budget = { TRACEFS "/bpf_budget", "1", "default", "/" };
+static const struct limit scope = { TRACEFS "/bpf_scope", "/bench/other", "all", "/bench/own" };
+
 struct row {
 	const char *name;
 	struct hook *hook;
@@ -485,10 +511,12 @@ struct row {
 	int *needs;		/* 0 where the kernel does not have what this is about */
 	bool no_prog;
 	struct hook *next;	/* what is called next, and so on, with a program each */
+	const struct limit *limit;
 };
 
 static int bpf_filters;		/* does this kernel take programs as filters? */
 static int uprobe_sessions;	/* has it got these? */
+static int limits;		/* and these? */
 
 static const struct row rows[] = {
 	{ "kprobe, function entry", &entry, 1 },
@@ -517,10 +545,16 @@ static const struct row rows[] = {
 	{ "8 programs on one event", &shared, 8 },
 	{ "64 programs on one event", &shared, 64 },
 	{ "map update program (hash)", &entry, 1, map_update_body },
+	{ "per-CPU map, kprobe", &entry, 1, percpu_body },
+	{ "per-CPU map, uprobe (on a nop)", &user, 1, percpu_body },
+	{ "per-CPU map, raw tracepoint", &raw_tp, 1, percpu_body },
+	{ "per-CPU map, fentry", &fentry, 1, percpu_body },
 	{ "perf_event_output program (8 bytes)", &entry, 1, output_body, &output_ring },
 	{ "get_stackid program", &entry, 1, stackid_body },
 	{ "probe_read_kernel of 8 bytes, added", &entry, 1, read_body, .added = true },
 	{ "fetch_u64, added", &entry, 1, fetch_body, .added = true, .needs = &fetch_u64 },
+	{ "kprobe, over its budget", &entry, 1, .needs = &limits, .limit = &budget },
+	{ "kprobe, out of scope of its program", &entry, 1, .needs = &limits, .limit = &scope },
 	{ "kprobe event, recorded", &recorded, 1, .no_prog = true },
 	{ "kprobe event, turned down by a string filter", &filtered, 1, .no_prog = true },
 	{ "kprobe event, turned down by a BPF filter", &bpf_filtered, 1, .needs = &bpf_filters },
@@ -671,6 +705,40 @@ static void detach_row(const struct row *row, const struct attached_row *from)
 		must("trace event", event_remove(event)); /* where it is, hits cost more */
 }
 
+static void enter_cgroup(const char *cgroup)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), CGROUPS "%s/cgroup.procs", cgroup);
+	must(path, write_file(path, 0, "0"));
+}
+
+static void set_limit(const char *file, const struct attached_row *attached, const char *text)
+{
+	must(file, write_file(file, 0, "bpf-id:%u %s", prog_id(attached->progs[0]), text));
+}
+
+/* Of a row whose program ran in each call, until now */
+static void limit_row(const struct row *row, const struct attached_row *attached)
+{
+	__u64 missed;
+
+	set_limit(row->limit->file, attached, row->limit->text);
+	enter_cgroup(row->limit->cgroup);
+	row->hook->call(); /* The budget had this one left. */
+	check_runs(row->name, row->hook, 0);
+	missed = fdinfo_number(attached->attached->fd, "bpf_missed_budget");
+	if (!missed == (row->limit == &budget))
+		die("%s: %llu hits over the budget", row->name, missed);
+}
+
+/* While there is a limit, hits of all programs cost more. */
+static void unlimit_row(const struct row *row, const struct attached_row *attached)
+{
+	set_limit(row->limit->file, attached, row->limit->none);
+	enter_cgroup("/");
+}
+
 /* With programs that count, proves that all run, else says what a call takes. */
 static double row_pass(const struct row *row, bool counting)
 {
@@ -682,10 +750,14 @@ static double row_pass(const struct row *row, bool counting)
 		check_hits(row);
 	else if (counting)
 		check_runs(row->name, row->hook, row->progs);
+	if (row->limit)
+		limit_row(row, &attached);
 	if (row->ring)
 		ring_samples(row->ring);
 	if (!counting)
 		took = settled(row->name, row->hook, row->ring);
+	if (row->limit)
+		unlimit_row(row, &attached);
 	detach_row(row, &attached);
 	return took;
 }
@@ -716,6 +788,13 @@ static void find_abilities(void)
 	/* No such program: but is one looked for? */
 	bpf_filters = write_file(SHARED_EVENT "filter", 0, "bpf-1000") == -EBADF;
 	must("trace event", event_remove("shared"));
+
+	limits = !access(scope.file, F_OK);
+	if (limits) {
+		mkdir(CGROUPS "/bench", 0755); /* or they are there, of another run */
+		mkdir(CGROUPS "/bench/own", 0755);
+		mkdir(CGROUPS "/bench/other", 0755);
+	}
 }
 
 static bool is_wanted(const char *name, const char *wanted)
@@ -834,7 +913,7 @@ static void show_contention(const char *wanted)
 	printf("# %u CPUs, %u hits\n", cpus, cpus * HITS);
 	for (row = rows; row < rows + ARRAY_SIZE(rows); row++) {
 		if (!is_wanted(row->name, wanted) || (row->needs && !*row->needs) || row->body ||
-		    row->ring || row->no_prog || (row->progs > 1 && !row->next) ||
+		    row->ring || row->no_prog || row->limit || (row->progs > 1 && !row->next) ||
 		    row->hook == &body)
 			continue;
 		attach_row(row, true, &attached);

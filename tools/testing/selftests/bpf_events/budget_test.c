@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* How often programs run at most: bpf_budget in tracefs */
+#include <linux/limits.h>
+
 #include "common.h"
 #include "error_log.h"
 #include "overflow.h"
@@ -21,7 +23,7 @@
 #define BAD_LIMIT "A limit is 1 to 10000000 runs a second, or max for none; a program can have default"
 #define NO_ADMIN "To limit programs takes CAP_SYS_ADMIN"
 #define NO_PROG "No program has this id"
-#define NOT_ON_EVENTS "Programs on probes, tracepoints and perf events have a budget, this is none"
+#define NOT_ON_EVENTS "Programs on probes, tracepoints and perf events can be limited, this is none"
 
 static int limit(int prog, const char *limit)
 {
@@ -138,6 +140,38 @@ TEST_F(budget, user_code)
 		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
 		EXPECT_STREQ("nothing", wrong(fd, call_it, way_runs(way), true))
 			TH_LOG("%s", way->name);
+		close(fd);
+		close(prog);
+	}
+}
+
+/* What is over the budget has records like what is missed otherwise, of both ends of a session */
+TEST_F(budget, recorded)
+{
+	const struct way *way;
+	struct probe probe;
+	int i, fd, prog;
+
+	ASSERT_EQ(0, event_enable(INSTANCE, MISS_EVENT, true));
+	for (i = 0; i < WAYS + UPROBE_WAYS; i++) {
+		way = i < WAYS ? &ways[i] : &uprobe_ways[i - WAYS];
+		if (i < WAYS && way_has_trampoline(way))
+			continue;
+		prog = i < WAYS ? way_count_prog(way, &own_place, &self->area, 0) :
+				  count_prog_as(&self->area, 0, 0, way->attach);
+		ASSERT_EQ(0, limit(prog, "1")) TH_LOG("%s", way->name);
+		if (i < WAYS) {
+			ASSERT_EQ(0, way_create(way, &own_place, &probe)) TH_LOG("%s", way->name);
+			fd = way_attach(way, &own_place, &probe, prog);
+		} else {
+			fd = uprobe_way_attach(way, user_func1, prog);
+		}
+		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
+		EXPECT_TRUE(wait_between(fdinfo_number(fd, "bpf_missed_budget") >= 2,
+					 (hit_own_place(), call_it()))) TH_LOG("%s", way->name);
+		/* Others can hit a tracepoint meanwhile. */
+		EXPECT_TRUE(wait_until(fdinfo_number(fd, "bpf_missed_budget") ==
+				       miss_records(fd, "budget"))) TH_LOG("%s", way->name);
 		close(fd);
 		close(prog);
 	}
@@ -369,15 +403,18 @@ static bool refused_for(int prog)
 
 TEST_F(budget, refusals)
 {
-	static const char long_line[] =
-		"default 100                                                      x";
+	char long_line[PATH_MAX + 2] = "default 100";
+	int file = open(BUDGET, O_WRONLY | O_CLOEXEC);
 	const struct way *way = ways;
 
+	ASSERT_LE(0, file);
+	memset(long_line + strlen(long_line), ' ', PATH_MAX - strlen(long_line));
+	long_line[PATH_MAX] = 'x';
 	ASSERT_EQ(0, write_file(BUDGET, 0, "  default   7  "));
 	EXPECT_TRUE(refused("100", EINVAL, BAD_LINE, 0));
 	EXPECT_TRUE(refused("bpf-7 100", EINVAL, BAD_LINE, 0));
 	EXPECT_TRUE(refused("defaults 100", EINVAL, BAD_LINE, 0));
-	EXPECT_EQ(-EINVAL, write_file(BUDGET, 0, long_line));
+	EXPECT_EQ(-EINVAL, neg_errno(write(file, long_line, sizeof(long_line) - 1)));
 	EXPECT_TRUE(logged_in(ERROR_LOG, "bpf_budget", BAD_LINE, "default 100"));
 	EXPECT_TRUE(refused("default", EINVAL, BAD_LIMIT, 7));
 	EXPECT_TRUE(refused("default 0", EINVAL, BAD_LIMIT, 8));

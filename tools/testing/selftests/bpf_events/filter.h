@@ -392,9 +392,9 @@ static inline __u64 asked_in(struct area *area, unsigned int slot, const struct 
 	return area_get(area, slot) - before;
 }
 
-/* How many records with both texts are in the instance, which are cleared */
-static inline unsigned int records_with(const char *instance, const char *one,
-					const char *other)
+/* How many records with both texts are in the instance */
+static inline unsigned int count_records(const char *instance, const char *one,
+					 const char *other)
 {
 	char line[1024], path[256];
 	unsigned int n = 0;
@@ -407,6 +407,17 @@ static inline unsigned int records_with(const char *instance, const char *one,
 	while (fgets(line, sizeof(line), file))
 		n += *line != '#' && strstr(line, one) && strstr(line, other);
 	fclose(file);
+	return n;
+}
+
+/* The same, and clears them */
+static inline unsigned int records_with(const char *instance, const char *one,
+					const char *other)
+{
+	unsigned int n = count_records(instance, one, other);
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/trace", instance);
 	write_file(path, O_TRUNC, "");
 	return n;
 }

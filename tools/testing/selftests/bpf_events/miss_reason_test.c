@@ -16,7 +16,21 @@ static const struct place in_record = { "copy_from_kernel_nofault" };
 /* Slots: runs of the outer and the inner program */
 enum { OUTER, INNER };
 
-/* The misses of an fdinfo by reason, or "none"; or that there are others, too */
+/* What makes a record of a miss, and is part of that */
+static const struct place in_miss_record = { "perf_tp_event", "bpf_trace", "bpf_prog_missed" };
+
+static bool recording;
+
+static int record(bool enable)
+{
+	recording = enable;
+	return event_enable(INSTANCE, MISS_EVENT, enable);
+}
+
+/*
+ * The misses of an fdinfo by reason, or "none"; or that there are others, too, or other
+ * records of them
+ */
 static const char *reasons(int fd)
 {
 	static const char * const names[] = {
@@ -32,6 +46,8 @@ static const char *reasons(int fd)
 		snprintf(key, sizeof(key), "bpf_missed_%s", names[i]);
 		n = fdinfo_number(fd, key);
 		all += n;
+		if (recording && miss_records(fd, names[i]) != n)
+			return "other records";
 		if (n)
 			len += snprintf(text + len, sizeof(text) - len, "%s%s %llu",
 					len ? ", " : "", names[i], n);
@@ -62,6 +78,7 @@ FIXTURE_SETUP(missed)
 	if (missing)
 		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, ways_start(&self->area));
+	ASSERT_EQ(0, record(true));
 	self->map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);
 	ASSERT_LE(0, self->map);
 }
@@ -109,7 +126,7 @@ TEST_F(missed, same_prog)
 		EXPECT_EQ(runs, area_get(&self->area, OUTER)) TH_LOG("%s", way->name);
 		EXPECT_STREQ(all_for("same_prog", runs * way_runs(way)), reasons(inner))
 			TH_LOG("%s", way->name);
-		EXPECT_STREQ("none", reasons(outer)) TH_LOG("%s", way->name);
+		EXPECT_EQ(0, fdinfo_number(outer, "bpf_prog_missed")) TH_LOG("%s", way->name);
 		close(outer);
 		detach(inner);
 	}
@@ -227,6 +244,7 @@ TEST_F(missed, nothing_else)
 	char event[16];
 	__u64 seen;
 
+	ASSERT_EQ(0, record(false)); /* A trace has room for fewer of them */
 	for (i = 0; i < WAYS; i++) {
 		way = &ways[i];
 		fds[i] = -1;
@@ -320,6 +338,155 @@ TEST_F(missed, overflow)
 	EXPECT_STREQ("other_prog 3", reasons(fd));
 }
 
+/*
+ * What makes the record of a miss is hit in turn: what is missed there has no record. Nor has
+ * what is missed at a breakpoint because of another probe.
+ */
+
+FIXTURE(record) {
+	struct area area;
+	struct optimize optimize;
+	int missed;
+};
+
+FIXTURE_VARIANT(record) {
+	bool body;	/* the hit that is missed is one of a breakpoint */
+};
+
+FIXTURE_VARIANT_ADD(record, entry) {
+	.body = false,
+};
+
+FIXTURE_VARIANT_ADD(record, body) {
+	.body = true,
+};
+
+FIXTURE_SETUP(record)
+{
+	const struct way *way = way_named("kprobe PMU"), *event = way_named("tracepoint");
+	const char *missing = ways_prepare();
+	struct perf_event_attr attr;
+	struct probe probe;
+	int prog, map;
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, ways_start(&self->area));
+	ASSERT_EQ(0, event_enable(INSTANCE, MISS_EVENT, true));
+	optimize_save(&self->optimize);
+	write_file(OPTIMIZE, 0, "0");
+	/* Not only ftrace is to have records */
+	ASSERT_EQ(0, way_perf_attr(event, &in_miss_record, NULL, &attr));
+	ASSERT_LE(0, perf_open(&attr, -1, 0));
+
+	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);
+	prog = helpers_prog(way, &own_place, &self->area, map, map);
+	ASSERT_LE(0, way_attach_at(way, &own_place, "outside", prog));
+	prog = way_count_prog(way, &in_helpers, &self->area, OUTER);
+	ASSERT_EQ(0, site_create(&probe, "missed", in_helpers.func, variant->body, 0));
+	self->missed = attach(&probe, prog);
+	ASSERT_LE(0, self->missed);
+}
+
+FIXTURE_TEARDOWN_PARENT(record)
+{
+	optimize_restore(&self->optimize);
+	EXPECT_STREQ("nothing", instance_left(INSTANCE));
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F(record, hit_itself)
+{
+	const int records_each = variant->body ? 0 : 3;
+	const struct way *way;
+	int i, fd, runs;
+	bool filter;
+
+	for (i = 0; i < WAYS; i++) {
+		way = &ways[i];
+		fd = attach_inner(way, &in_miss_record, &self->area);
+		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
+		area_set(&self->area, INNER, 0);
+		records(INSTANCE); /* clears the trace */
+		hits(3);
+		runs = records_each * way_runs(way);
+		EXPECT_EQ(way_takes_guard(way) ? 0 : runs, area_get(&self->area, INNER))
+			TH_LOG("%s", way->name);
+		if (!way_has_trampoline(way)) {
+			EXPECT_EQ(way_takes_guard(way) ? runs : 0,
+				  fdinfo_number(fd, "bpf_missed_other_prog"))
+				TH_LOG("%s", way->name);
+			EXPECT_EQ(0, miss_records(fd, "")) TH_LOG("%s", way->name);
+		}
+		/* As the filter of the event, the program lets no record pass. */
+		filter = way->kind == BY_FILTER && way->tracepoint;
+		EXPECT_EQ(filter ? 0 : records_each, miss_records(self->missed, "other_prog"))
+			TH_LOG("%s", way->name);
+		detach(fd);
+	}
+	EXPECT_EQ(3 * WAYS, fdinfo_number(self->missed, "bpf_missed_other_prog"));
+}
+
+TEST_F(record, probes_in_it)
+{
+	const int records_each = variant->body ? 0 : 3;
+	struct probe probe;
+	int body, fd;
+
+	for (body = 0; body < 2; body++) {
+		ASSERT_EQ(0, site_create(&probe, "inner", in_miss_record.func, body, 0));
+		fd = attach(&probe, count_prog(&self->area, INNER, 0));
+		ASSERT_LE(0, fd);
+		hits(3);
+		EXPECT_EQ(0, area_get(&self->area, INNER));
+		EXPECT_EQ(records_each, fdinfo_number(fd, "bpf_missed_other_prog"));
+		EXPECT_EQ(0, miss_records(fd, ""));
+		EXPECT_EQ(records_each, miss_records(self->missed, "other_prog"));
+		records(INSTANCE); /* clears the trace */
+		detach(fd);
+	}
+}
+
+/* A clock's interrupts miss their program, which shares scratch with the one below */
+TEST_F(missed, in_interrupts)
+{
+	const int scratch = map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 1, 0);
+	const struct bpf_insn use[] = {
+		BPF_ST_MEM(BPF_W, BPF_REG_10, -4, 0),
+		BPF_LD_MAP_FD(BPF_REG_1, scratch),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -4),
+		BPF_EMIT_CALL(BPF_FUNC_map_lookup_elem),
+	};
+	struct bpf_insn outer[ARRAY_SIZE(use) + WAIT_INSNS];
+	struct bpf_insn inner[ARRAY_SIZE(use) + 2];
+	const struct way *way = way_named("kprobe_multi");
+	size_t n = ARRAY_SIZE(use);
+	union bpf_attr attr;
+	int clock;
+
+	/* Those of hard interrupts */
+	ASSERT_EQ(0, write_file(event_file(INSTANCE, MISS_EVENT, "filter"), 0,
+				"common_flags & 8"));
+	memcpy(outer, use, sizeof(use));
+	n += wait_for_slot(outer + n, &self->area, INNER, 30, INNER);
+	way_attr(way, &own_place, &attr);
+	ASSERT_LE(0, way_attach(way, &own_place, NULL,
+				body_load(&attr, &self->area, outer, n)));
+	memcpy(inner, use, sizeof(use));
+	n = ARRAY_SIZE(use);
+	inner[n++] = BPF_MOV64_IMM(BPF_REG_0, 0);
+	inner[n++] = BPF_EXIT_INSN();
+	clock = interrupt_often();
+	ASSERT_LE(0, clock);
+	ASSERT_EQ(0, perf_set_bpf(clock, overflow_load(inner, n)));
+
+	EXPECT_TRUE(wait_between(fdinfo_number(clock, "bpf_prog_missed") >= 5, hit()));
+	ASSERT_EQ(0, ioctl(clock, PERF_EVENT_IOC_DISABLE, 0));
+	EXPECT_STREQ(all_for("other_prog", fdinfo_number(clock, "bpf_prog_missed")),
+		     reasons(clock));
+}
+
 /* On top of another program, by what that one is attached with */
 
 FIXTURE(inside) {
@@ -364,6 +531,7 @@ FIXTURE_SETUP(inside)
 	if (missing)
 		SKIP(return, "%s", missing);
 	ASSERT_EQ(0, ways_start(&self->area));
+	ASSERT_EQ(0, record(true));
 	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);
 	prog = helpers_prog(way, &own_place, &self->area, map, map);
 	ASSERT_LE(0, prog);

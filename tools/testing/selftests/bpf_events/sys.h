@@ -228,6 +228,8 @@ static inline int write_file(const char *path, int flags, const char *fmt, ...)
 	va_start(ap, fmt);
 	len = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	if (len >= (int)sizeof(text))
+		return -E2BIG;
 	fd = open(path, O_WRONLY | O_CLOEXEC | flags);
 	if (fd < 0)
 		return -errno;

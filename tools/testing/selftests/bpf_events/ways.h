@@ -308,6 +308,20 @@ static inline const char *ways_prepare(void)
 	return missing ?: multi_prepare();
 }
 
+/* The trace event that has a record of each miss */
+#define MISS_EVENT "bpf_trace/bpf_prog_missed"
+
+/* Those in INSTANCE of the program of an fdinfo, for a reason, or "" for any */
+static inline unsigned int miss_records(int fd, const char *reason)
+{
+	const char *id = fdinfo_text(fd, "prog_id") ?: fdinfo_text(fd, "bpf_prog_id");
+	char text[64];
+
+	snprintf(text, sizeof(text), "bpf_prog_id=%s reason=%s%s", id, reason,
+		 *reason ? "\n" : "");
+	return count_records(INSTANCE, "bpf_prog_missed: ", text);
+}
+
 /* What tests on one CPU start with, where nothing is missing */
 static inline int ways_start(struct area *area)
 {
