@@ -94,6 +94,8 @@ enum bpf_miss bpf_prog_enter_apart(struct bpf_run_below *below, const struct bpf
 void bpf_prog_exit_apart(const struct bpf_run_below *below);
 void bpf_abandon_runs(void);
 
+void bpf_limits_forget(const struct bpf_prog *prog);
+
 bool bpf_event_overflow_run(const struct bpf_attachment *att,
 			    struct perf_event *event,
 			    struct perf_sample_data *data, struct pt_regs *regs);
@@ -219,6 +221,8 @@ static inline enum bpf_miss bpf_prog_enter_apart(struct bpf_run_below *below,
 
 static inline void bpf_prog_exit_apart(const struct bpf_run_below *below) { }
 static inline void bpf_abandon_runs(void) { }
+
+static inline void bpf_limits_forget(const struct bpf_prog *prog) { }
 
 static inline int bpf_perf_link_create(const union bpf_attr *attr,
 				       struct bpf_prog *prog,

@@ -36,7 +36,8 @@ extern const struct bpf_func_proto bpf_task_pt_regs_proto;
 const struct bpf_func_proto *bpf_perf_func_proto(enum bpf_func_id func_id);
 
 extern const struct bpf_func_proto bpf_perf_event_output_proto;
-u64 bpf_perf_event_output(u64 regs, u64 map, u64 flags, u64 data, u64 size);
+u64 bpf_regs_output(struct pt_regs *regs, struct bpf_map *map, u64 flags, void *data, u64 size,
+		    unsigned long ip);
 
 /* bpf_trace_tracing.c: the function of a trampoline */
 extern const struct bpf_func_proto bpf_get_func_ip_proto_tracing;

@@ -41,6 +41,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/stringify.h>
+#include <linux/workqueue.h>
 
 #include "bpf_trace.h"
 #include "trace.h"
@@ -314,6 +315,12 @@ static bool prog_has_limits(const struct bpf_prog *prog)
 	}
 }
 
+static bool prog_is_limited(const struct bpf_prog *prog)
+{
+	return prog_scope(prog) ||
+	       (prog->aux->budget != BUDGET_DEFAULT && prog->aux->budget != BUDGET_NONE);
+}
+
 /* Hits look for limits only while there is one. */
 static void limits_update_key(void)
 {
@@ -322,14 +329,35 @@ static void limits_update_key(void)
 	u32 id = 0;
 
 	for (; !any && (prog = bpf_prog_get_curr_or_next(&id)); id++) {
-		any = prog_scope(prog) ||
-		      (prog->aux->budget != BUDGET_DEFAULT && prog->aux->budget != BUDGET_NONE);
+		any = prog_is_limited(prog);
 		bpf_prog_put(prog);
 	}
 	if (any)
 		static_branch_enable(&bpf_limits_key);
 	else
 		static_branch_disable(&bpf_limits_key);
+}
+
+static void limits_work_fn(struct work_struct *work)
+{
+	guard(mutex)(&limits_mutex);
+	limits_update_key();
+}
+
+static DECLARE_WORK(limits_work, limits_work_fn);
+
+/**
+ * bpf_limits_forget() - a program goes: is there another one that has a limit?
+ * @prog: the program, which has no id any more, so that nobody can set a limit
+ *
+ * A worker looks, since the caller may be atomic, or have locks that code is not patched under.
+ *
+ * Context: process or softirq.
+ */
+void bpf_limits_forget(const struct bpf_prog *prog)
+{
+	if (prog_is_limited(prog))
+		schedule_work(&limits_work);
 }
 
 static int limits_refused(const struct limits_file *file, enum limits_error error,
@@ -543,7 +571,6 @@ static int limits_seq_show(struct seq_file *m, void *unused)
 
 	guard(mutex)(&limits_mutex);
 	file->show(m);
-	limits_update_key(); /* Programs may be gone that had a limit. */
 	return 0;
 }
 

@@ -131,8 +131,20 @@ out:
 	return ret;
 }
 
-BPF_CALL_5(bpf_perf_event_output, struct pt_regs *, regs, struct bpf_map *, map,
-	   u64, flags, void *, data, u64, size)
+/**
+ * bpf_regs_output() - write a record with the registers that a program's context has
+ * @regs: the registers
+ * @map: a perf event array
+ * @flags: the slot of @map, BPF_F_CURRENT_CPU for that of this CPU
+ * @data: the record
+ * @size: its size in bytes
+ * @ip: what the helper returns to
+ *
+ * Context: that of a helper.
+ * Return: as bpf_event_output(), or -EINVAL if @flags is not valid.
+ */
+u64 bpf_regs_output(struct pt_regs *regs, struct bpf_map *map, u64 flags, void *data, u64 size,
+		    unsigned long ip)
 {
 	struct perf_raw_record raw = {
 		.frag = {
@@ -143,7 +155,13 @@ BPF_CALL_5(bpf_perf_event_output, struct pt_regs *, regs, struct bpf_map *, map,
 
 	if (unlikely(flags & ~BPF_F_INDEX_MASK))
 		return -EINVAL;
-	return perf_map_output(map, flags, &raw, regs);
+	return bpf_count_lost(perf_map_output(map, flags, &raw, regs), ip);
+}
+
+BPF_CALL_5(bpf_perf_event_output, struct pt_regs *, regs, struct bpf_map *, map,
+	   u64, flags, void *, data, u64, size)
+{
+	return bpf_regs_output(regs, map, flags, data, size, _RET_IP_);
 }
 
 /**

@@ -279,7 +279,7 @@ BPF_CALL_5(bpf_perf_event_output_raw_tp, void *, ctx, struct bpf_map *, map,
 {
 	if (unlikely(flags & ~BPF_F_INDEX_MASK))
 		return -EINVAL;
-	return bpf_event_output(map, flags, data, size, NULL, 0, NULL);
+	return bpf_count_lost(bpf_event_output(map, flags, data, size, NULL, 0, NULL), _RET_IP_);
 }
 
 BPF_CALL_3(bpf_get_stackid_raw_tp, void *, ctx, struct bpf_map *, map, u64, flags)

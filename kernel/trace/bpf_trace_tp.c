@@ -116,8 +116,7 @@ EXPORT_SYMBOL_GPL(perf_trace_tp_submit);
 BPF_CALL_5(bpf_perf_event_output_tp, void *, ctx, struct bpf_map *, map, u64, flags,
 	   void *, data, u64, size)
 {
-	return bpf_perf_event_output((unsigned long)tp_ctx_regs(ctx), (unsigned long)map,
-				     flags, (unsigned long)data, size);
+	return bpf_regs_output(tp_ctx_regs(ctx), map, flags, data, size, _RET_IP_);
 }
 
 BPF_CALL_3(bpf_get_stackid_tp, void *, ctx, struct bpf_map *, map, u64, flags)

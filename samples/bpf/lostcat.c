@@ -205,9 +205,10 @@ static void add_fdinfo(const char *path, ino_t filter, int pid, int fd)
 
 	if (!read_text(path, text, sizeof(text)))
 		return;
-	if (number(text, "lost_records:", &loss.lost)) {
+	if (number(text, "map_id:", &id)) {
 		loss.kind = MAP;
-		number(text, "map_id:", &id);
+		if (!number(text, "lost_records:", &loss.lost))
+			return;
 	} else if (strstr(text, "\nbpf_attached_by:\tlink\n")) {
 		return; /* the link says the same */
 	} else if (number(text, "bpf_prog_missed:", &loss.lost)) {

@@ -491,14 +491,14 @@ static void find_body(void)
 struct limit {
 	const char *file;
 	const char *text;
-	const char *none;	/* takes it back */
 	const char *cgroup;
+	bool misses;		/* what it keeps out is counted */
 };
 
 #define CGROUPS		"/sys/fs/cgroup"
 
-static const struct limit budget = { TRACEFS "/bpf_budget", "1", "default", "/" };
-static const struct limit scope = { TRACEFS "/bpf_scope", "/bench/other", "all", "/bench/own" };
+static const struct limit budget = { TRACEFS "/bpf_budget", "1", "/", true };
+static const struct limit scope = { TRACEFS "/bpf_scope", "/bench/other", "/bench/own" };
 
 struct row {
 	const char *name;
@@ -713,30 +713,20 @@ static void enter_cgroup(const char *cgroup)
 	must(path, write_file(path, 0, "0"));
 }
 
-static void set_limit(const char *file, const struct attached_row *attached, const char *text)
-{
-	must(file, write_file(file, 0, "bpf-id:%u %s", prog_id(attached->progs[0]), text));
-}
-
 /* Of a row whose program ran in each call, until now */
 static void limit_row(const struct row *row, const struct attached_row *attached)
 {
+	const char *file = row->limit->file;
 	__u64 missed;
 
-	set_limit(row->limit->file, attached, row->limit->text);
+	must(file, write_file(file, 0, "bpf-id:%u %s", prog_id(attached->progs[0]),
+			      row->limit->text));
 	enter_cgroup(row->limit->cgroup);
 	row->hook->call(); /* The budget had this one left. */
 	check_runs(row->name, row->hook, 0);
 	missed = fdinfo_number(attached->attached->fd, "bpf_missed_budget");
-	if (!missed == (row->limit == &budget))
+	if (!missed == row->limit->misses)
 		die("%s: %llu hits over the budget", row->name, missed);
-}
-
-/* While there is a limit, hits of all programs cost more. */
-static void unlimit_row(const struct row *row, const struct attached_row *attached)
-{
-	set_limit(row->limit->file, attached, row->limit->none);
-	enter_cgroup("/");
 }
 
 /* With programs that count, proves that all run, else says what a call takes. */
@@ -756,8 +746,8 @@ static double row_pass(const struct row *row, bool counting)
 		ring_samples(row->ring);
 	if (!counting)
 		took = settled(row->name, row->hook, row->ring);
-	if (row->limit)
-		unlimit_row(row, &attached);
+	if (row->limit) /* It goes with the program: where one is, hits of all programs cost more. */
+		enter_cgroup("/");
 	detach_row(row, &attached);
 	return took;
 }

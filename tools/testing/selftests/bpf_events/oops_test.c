@@ -22,7 +22,7 @@
 #define MEANT_ENDS "bpf_events: that was it\n"
 
 /* Slots: runs of what hits the function, a cookie, ticks that it has seen, and those of CPU 1 */
-enum { RUNS, SEEN_COOKIE, SEEN_TICKS, TICKS };
+enum { RUNS, SEEN_COOKIE, SEEN_TICKS, TICKS, DYING, IN_RECORD };
 
 FIXTURE(oops) {
 	struct area area;
@@ -34,6 +34,7 @@ FIXTURE(oops) {
 /* The way to attach the program that the task dies in */
 FIXTURE_VARIANT(oops) {
 	const char *way;
+	bool in_record;	/* of a miss: it dies in one on the event of that */
 };
 
 FIXTURE_VARIANT_ADD(oops, in_fentry) {
@@ -48,6 +49,11 @@ FIXTURE_VARIANT_ADD(oops, in_kprobe_event) {
 	.way = "kprobe event",
 };
 
+FIXTURE_VARIANT_ADD(oops, in_a_record) {
+	.way = "kprobe PMU",
+	.in_record = true,
+};
+
 FIXTURE_SETUP(oops)
 {
 	const char *missing = ways_prepare(), *path = test_module(DYING_MODULE);
@@ -59,6 +65,7 @@ FIXTURE_SETUP(oops)
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, instance_create(INSTANCE));
 	self->map = map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 1, 0);
 	ASSERT_LE(0, self->map);
 	ASSERT_LT(0, read_file(SYSCTL "printk", self->printk, sizeof(self->printk)));
@@ -76,14 +83,18 @@ FIXTURE_TEARDOWN_PARENT(oops)
 	write_file(SYSCTL "printk", 0, "%s", self->printk);
 	write_file(SYSCTL "panic_on_oops", 0, "%llu", self->panics);
 	write_file(TRACEFS "/tracing_on", 0, "1");
+	EXPECT_STREQ("nothing", instance_left(INSTANCE));
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-/* Uses the map, and prints, which the module does not survive */
-static int dying_prog(const struct way *way, int map)
+/* Uses the map, counts in the slot, and prints, which the module does not survive */
+static int dying_prog(const struct way *way, int map, struct area *area, unsigned int slot)
 {
 	const struct bpf_insn insns[] = {
 		BPF_LD_MAP_FD(BPF_REG_1, map),
+		AREA(BPF_REG_1, area, slot),
+		BPF_MOV64_IMM(BPF_REG_2, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_2, 0),
 		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 'x'),
 		BPF_MOV64_REG(BPF_REG_1, BPF_REG_10),
 		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
@@ -113,6 +124,24 @@ static int tick_prog(struct area *area, int map)
 	return prog_load_as(insns, ARRAY_SIZE(insns), BPF_TRACE_KPROBE_MULTI, 0);
 }
 
+/*
+ * Has the way's program, before it dies in printing, come by a kprobe whose program misses that,
+ * and one die that is on the event of misses. Return: false if that cannot be.
+ */
+static bool die_in_record(struct area *area, int fds[2])
+{
+	static const struct place printing = { "bpf_bprintf_prepare" }, record = {
+		NULL, "bpf_trace", "bpf_prog_missed"
+	};
+	const struct way *kprobe = way_named("kprobe PMU"), *raw = way_named("raw tracepoint");
+	int map = map_create(BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0); /* no scratch of the one below */
+
+	fds[0] = way_attach(raw, &record, NULL, dying_prog(raw, map, area, IN_RECORD));
+	fds[1] = way_attach_at(kprobe, &printing, "",
+			       way_count_prog(kprobe, &printing, area, RUNS));
+	return fds[0] >= 0 && fds[1] >= 0;
+}
+
 /* A child of the name hits the function on this CPU. Return: does it die? */
 static bool child_dies(void)
 {
@@ -133,14 +162,22 @@ TEST_F(oops, others_go_on)
 	size_t n = wait_for_slot(body, &self->area, TICKS, 2000, SEEN_TICKS);
 	const struct way *way = way_named(variant->way);
 	const struct place tick = HARDIRQ_PLACE;
-	int dying, prog, link;
+	int dying, prog, link, fds[2], map;
 	union bpf_attr attr;
 
-	prog = dying_prog(way, self->map);
+	prog = dying_prog(way, self->map, &self->area, DYING);
 	ASSERT_LE(0, prog);
 	dying = way_attach_at(way, &own_place, "dying", prog);
 	ASSERT_LE(0, dying);
+	if (variant->in_record)
+		ASSERT_TRUE(die_in_record(&self->area, fds));
 	EXPECT_TRUE(child_dies());
+	EXPECT_EQ(1, area_get(&self->area, DYING));
+	EXPECT_EQ(variant->in_record, area_get(&self->area, IN_RECORD));
+	if (variant->in_record) {
+		close(fds[0]);
+		close(fds[1]);
+	}
 	close(dying);
 	close(prog);
 
@@ -170,6 +207,18 @@ TEST_F(oops, others_go_on)
 	EXPECT_LT(0, area_get(&self->area, RUNS));
 	EXPECT_EQ(0, misses(prog));
 	EXPECT_EQ(0, fdinfo_number(link, "bpf_prog_missed"));
+
+	/* One that calls a helper, which another one is on: that misses it, and has a record */
+	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);
+	ASSERT_LE(0, way_attach_at(way, &own_place, "calls",
+				   helpers_prog(way, &own_place, &self->area, map, map)));
+	link = way_attach_at(way, &in_helpers, "missed",
+			     way_count_prog(way, &in_helpers, &self->area, RUNS));
+	ASSERT_LE(0, link);
+	ASSERT_EQ(0, event_enable(INSTANCE, MISS_EVENT, true));
+	hits(3);
+	EXPECT_LE(3, fdinfo_number(link, "bpf_missed_other_prog"));
+	EXPECT_EQ(fdinfo_number(link, "bpf_missed_other_prog"), miss_records(link, "other_prog"));
 }
 
 TEST_HARNESS_MAIN

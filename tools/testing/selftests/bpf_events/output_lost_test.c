@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a ring does not take of a program's records is counted in fdinfo of its map */
+/* A record that a ring does not take is counted in fdinfo of its map and of the program */
+#include <sys/socket.h>
+
 #include "common.h"
 #include "hitter.h"
 #include "link.h"
 #include "ring.h"
 #include "ringbuf.h"
+#include "ways.h"
 
 /* Slots behind those of the hitters: flags, and what the helper returned */
 enum { FLAGS = LAST + MAX_HITTERS, RET };
 
-static __u64 lost(int map)
+/* What both say, or ~0 */
+static __u64 lost(int map, int prog)
 {
-	return fdinfo_number(map, "lost_records");
+	__u64 n = fdinfo_number(map, "lost_records");
+
+	return fdinfo_number(prog, "lost_records") == n ? n : ~0ULL;
 }
 
 static __s64 result(struct rig *rig, __u64 flags)
@@ -25,7 +31,7 @@ static __s64 result(struct rig *rig, __u64 flags)
 FIXTURE(perf) {
 	struct rig rig;
 	struct ring ring;
-	int map;
+	int map, prog;
 };
 
 static int event_open(__u64 config)
@@ -72,7 +78,8 @@ FIXTURE_SETUP(perf)
 		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
 	};
-	ASSERT_LE(0, rig_attach(&self->rig, prog_load(insns, ARRAY_SIZE(insns))));
+	self->prog = prog_load(insns, ARRAY_SIZE(insns));
+	ASSERT_LE(0, rig_attach(&self->rig, dup(self->prog)));
 }
 
 FIXTURE_TEARDOWN_PARENT(perf)
@@ -84,19 +91,19 @@ TEST_F(perf, ring_is_full)
 {
 	unsigned int n = 0, i;
 
-	EXPECT_EQ(0, lost(self->map));
+	EXPECT_EQ(0, lost(self->map, self->prog));
 	while (!result(&self->rig, BPF_F_CURRENT_CPU))
 		n++;
 	EXPECT_LT(100, n);
-	EXPECT_EQ(1, lost(self->map));
+	EXPECT_EQ(1, lost(self->map, self->prog));
 	for (i = 0; i < 9; i++)
 		EXPECT_EQ(-ENOSPC, result(&self->rig, 0));
-	EXPECT_EQ(10, lost(self->map));
+	EXPECT_EQ(10, lost(self->map, self->prog));
 	EXPECT_EQ(n, ring_samples(&self->ring));
 
 	EXPECT_EQ(0, result(&self->rig, 0));
 	EXPECT_EQ(1, ring_samples(&self->ring));
-	EXPECT_EQ(10, lost(self->map));
+	EXPECT_EQ(10, lost(self->map, self->prog));
 }
 
 TEST_F(perf, there_is_no_ring)
@@ -104,10 +111,10 @@ TEST_F(perf, there_is_no_ring)
 	EXPECT_EQ(-EINVAL, result(&self->rig, 1));
 	EXPECT_EQ(-ENOENT, result(&self->rig, 2));
 	EXPECT_EQ(-E2BIG, result(&self->rig, 3));
-	EXPECT_EQ(3, lost(self->map));
+	EXPECT_EQ(3, lost(self->map, self->prog));
 	if (!pin(1)) {
 		EXPECT_EQ(-EOPNOTSUPP, result(&self->rig, 0)); /* CPU 0's */
-		EXPECT_EQ(4, lost(self->map));
+		EXPECT_EQ(4, lost(self->map, self->prog));
 	}
 	EXPECT_EQ(0, ring_samples(&self->ring));
 }
@@ -117,7 +124,7 @@ TEST_F(perf, there_is_no_ring)
 FIXTURE(ringbuf) {
 	struct rig rig;
 	struct ringbuf rb;
-	int map;
+	int map, prog;
 };
 
 FIXTURE_VARIANT(ringbuf) {
@@ -137,7 +144,7 @@ FIXTURE_VARIANT_ADD(ringbuf, reserve_dynptr) {
 };
 
 /* They count in RUNS how often they were run, and leave 0 in RET if the record went in */
-static int output_prog(struct area *area, int map)
+static int write_prog(struct area *area, int map)
 {
 	struct bpf_insn insns[] = {
 		AREA(BPF_REG_6, area, 0),
@@ -208,7 +215,6 @@ FIXTURE_SETUP(ringbuf)
 {
 	const char *missing = prepare();
 	struct area *area = &self->rig.area;
-	int prog;
 
 	if (missing)
 		SKIP(return, "%s", missing);
@@ -217,12 +223,12 @@ FIXTURE_SETUP(ringbuf)
 	self->map = map_create(BPF_MAP_TYPE_RINGBUF, 0, 0, sysconf(_SC_PAGESIZE), 0);
 	ASSERT_EQ(0, ringbuf_map(&self->rb, self->map));
 	if (variant->helper == BPF_FUNC_ringbuf_output)
-		prog = output_prog(area, self->map);
+		self->prog = write_prog(area, self->map);
 	else if (variant->helper == BPF_FUNC_ringbuf_reserve)
-		prog = reserve_prog(area, self->map);
+		self->prog = reserve_prog(area, self->map);
 	else
-		prog = dynptr_prog(area, self->map);
-	ASSERT_LE(0, rig_attach(&self->rig, prog));
+		self->prog = dynptr_prog(area, self->map);
+	ASSERT_LE(0, rig_attach(&self->rig, dup(self->prog)));
 }
 
 FIXTURE_TEARDOWN_PARENT(ringbuf)
@@ -231,7 +237,7 @@ FIXTURE_TEARDOWN_PARENT(ringbuf)
 }
 
 /* Takes all that there are */
-static unsigned int records(struct ringbuf *rb)
+static unsigned int take_records(struct ringbuf *rb)
 {
 	unsigned int n = 0;
 	__u32 len;
@@ -245,15 +251,15 @@ TEST_F(ringbuf, is_full)
 {
 	int i;
 
-	EXPECT_EQ(0, lost(self->map));
+	EXPECT_EQ(0, lost(self->map, self->prog));
 	for (i = 0; i < 10; i++)
 		EXPECT_EQ(i < 4, !result(&self->rig, 0));
-	EXPECT_EQ(6, lost(self->map));
-	EXPECT_EQ(4, records(&self->rb));
+	EXPECT_EQ(6, lost(self->map, self->prog));
+	EXPECT_EQ(4, take_records(&self->rb));
 
 	EXPECT_EQ(0, result(&self->rig, 0));
-	EXPECT_EQ(1, records(&self->rb));
-	EXPECT_EQ(6, lost(self->map));
+	EXPECT_EQ(1, take_records(&self->rb));
+	EXPECT_EQ(6, lost(self->map, self->prog));
 }
 
 /* Under hits from all CPUs, what is read and what is lost are all that there were */
@@ -264,12 +270,167 @@ TEST_F(ringbuf, all_add_up)
 
 	ASSERT_EQ(0, hitters_start(&hitters, &self->rig.area, 0));
 	do {
-		read += records(&self->rb);
+		read += take_records(&self->rb);
 		sched_yield();
-	} while (now_ns() < end || !read || !lost(self->map));
+	} while (now_ns() < end || !read || !fdinfo_number(self->map, "lost_records"));
 	hitters_stop(&hitters);
-	read += records(&self->rb);
-	EXPECT_EQ(area_get(&self->rig.area, RUNS), read + lost(self->map));
+	read += take_records(&self->rb);
+	EXPECT_EQ(area_get(&self->rig.area, RUNS), read + lost(self->map, self->prog));
+}
+
+/* Programs that share a ring have counts of their own; a subprogram's are those of its program */
+TEST_F(ringbuf, of_each_program)
+{
+	struct bpf_insn insns[] = {
+		BPF_RAW_INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 2),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+		/* the subprogram */
+		AREA(BPF_REG_2, &self->rig.area, 0),
+		BPF_LD_MAP_FD(BPF_REG_1, self->map),
+		BPF_MOV64_IMM(BPF_REG_3, RECORD),
+		BPF_MOV64_IMM(BPF_REG_4, 0),
+		BPF_EMIT_CALL(BPF_FUNC_ringbuf_output),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	int prog = prog_load(insns, ARRAY_SIZE(insns));
+	struct probe probe;
+
+	ASSERT_LE(0, prog);
+	hits(10);
+	EXPECT_EQ(6, lost(self->map, self->prog));
+	ASSERT_EQ(0, probe_create(&probe, PROBE_PMU));
+	ASSERT_LE(0, attach(&probe, prog));
+	hits(3);
+	EXPECT_EQ(12, fdinfo_number(self->map, "lost_records"));
+	EXPECT_EQ(9, fdinfo_number(self->prog, "lost_records"));
+	EXPECT_EQ(3, fdinfo_number(prog, "lost_records"));
+}
+
+/* The helper for the ring of perf is another one for each context that programs have */
+
+FIXTURE(context) {
+	struct area area;
+	int map;	/* without a ring */
+};
+
+FIXTURE_SETUP(context)
+{
+	const char *missing = ways_prepare();
+
+	if (missing)
+		SKIP(return, "%s", missing);
+	ASSERT_EQ(0, ways_start(&self->area));
+	self->map = map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 1, 0);
+	ASSERT_LE(0, self->map);
+}
+
+FIXTURE_TEARDOWN_PARENT(context)
+{
+	EXPECT_STREQ("nothing", instance_left(INSTANCE));
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* Outputs one record in a hit */
+static int one_record(union bpf_attr *attr, struct area *area, int map)
+{
+	const struct bpf_insn body[] = {
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_6),
+		BPF_LD_MAP_FD(BPF_REG_2, map),
+		BPF_MOV64_IMM(BPF_REG_3, 0),
+		BPF_MOV64_REG(BPF_REG_4, BPF_REG_7),
+		BPF_MOV64_IMM(BPF_REG_5, 8),
+		BPF_EMIT_CALL(BPF_FUNC_perf_event_output),
+		BPF_STX_MEM(BPF_DW, BPF_REG_7, BPF_REG_0, 8 * RET),
+	};
+
+	return body_load(attr, area, body, ARRAY_SIZE(body));
+}
+
+TEST_F(context, of_all_ways)
+{
+	__u64 all = 0, runs = 0;
+	union bpf_attr attr;
+	char event[16];
+	size_t i;
+
+	for (i = 0; i < WAYS; i++) {
+		const struct way *way = &ways[i];
+		int prog, fd;
+
+		way_attr(way, &own_place, &attr);
+		prog = one_record(&attr, &self->area, self->map);
+		snprintf(event, sizeof(event), "outputs%zu", i);
+		fd = way_attach_at(way, &own_place, event, prog);
+		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
+		hit_own_place();
+		close(fd);
+		runs = area_get(&self->area, 0) - all;
+		all += runs;
+		EXPECT_LT(0, runs);
+		EXPECT_EQ(runs, fdinfo_number(prog, "lost_records")) TH_LOG("%s", way->name);
+		EXPECT_EQ(all, fdinfo_number(self->map, "lost_records"));
+		EXPECT_EQ(-ENOENT, (__s64)area_get(&self->area, RET));
+		close(prog);
+	}
+}
+
+/* Runs a program of that type once, with a packet or a lookup that goes nowhere */
+static int run_once(int prog, enum bpf_prog_type type)
+{
+	struct bpf_sk_lookup lookup = { .family = AF_INET };
+	union bpf_attr attr = { 0 };
+	char packet[64] = { 0 };
+
+	if (type == BPF_PROG_TYPE_SK_LOOKUP) {
+		attr.test.ctx_in = (unsigned long)&lookup;
+		attr.test.ctx_size_in = sizeof(lookup);
+	} else {
+		attr.test.data_in = (unsigned long)packet;
+		attr.test.data_size_in = sizeof(packet);
+	}
+	return test_run(&attr, prog);
+}
+
+TEST_F(context, of_the_network)
+{
+	static const struct {
+		enum bpf_prog_type type;
+		enum bpf_attach_type attach;
+	} types[] = {
+		{ BPF_PROG_TYPE_SOCKET_FILTER },
+		{ BPF_PROG_TYPE_XDP },
+		{ BPF_PROG_TYPE_SK_LOOKUP, BPF_SK_LOOKUP },
+	};
+	const struct bpf_insn insns[] = {
+		AREA(BPF_REG_6, &self->area, 0),
+		BPF_LD_MAP_FD(BPF_REG_2, self->map),
+		BPF_MOV64_IMM(BPF_REG_3, 0),
+		BPF_MOV64_REG(BPF_REG_4, BPF_REG_6),
+		BPF_MOV64_IMM(BPF_REG_5, 8),
+		BPF_EMIT_CALL(BPF_FUNC_perf_event_output),
+		BPF_STX_MEM(BPF_DW, BPF_REG_6, BPF_REG_0, 8 * RET),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_EXIT_INSN(),
+	};
+	union bpf_attr attr;
+	size_t i;
+	int prog;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		load_attr(&attr, types[i].type, types[i].attach, 0);
+		attr.insns = (unsigned long)insns;
+		attr.insn_cnt = ARRAY_SIZE(insns);
+		prog = prog_load_attr(&attr);
+		ASSERT_LE(0, prog);
+		area_set(&self->area, RET, 0);
+		ASSERT_EQ(0, run_once(prog, types[i].type));
+		EXPECT_EQ(-ENOENT, (__s64)area_get(&self->area, RET));
+		EXPECT_EQ(1, fdinfo_number(prog, "lost_records"));
+		EXPECT_EQ(i + 1, fdinfo_number(self->map, "lost_records"));
+		close(prog);
+	}
 }
 
 TEST_HARNESS_MAIN
