@@ -28,6 +28,7 @@
 #include <linux/init.h>
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
+#include <linux/security.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/stringify.h>
@@ -173,6 +174,7 @@ enum filter_error {
 	FILTER_NO_FILE,
 	FILTER_NO_PROG,
 	FILTER_NO_ID,
+	FILTER_DENIED,
 	FILTER_WANTS_KPROBE,
 	FILTER_WANTS_RAW_TP,
 	FILTER_IS_MULTI,
@@ -198,6 +200,7 @@ static struct tracing_refusal filter_errors[] = {
 	[FILTER_NO_FILE] = { -EBADF, "No file is open at this descriptor" },
 	[FILTER_NO_PROG] = { -EINVAL, "This descriptor is not a BPF program" },
 	[FILTER_NO_ID] = { -ENOENT, "No program has this id" },
+	[FILTER_DENIED] = { 0, "A security module denies this program" },
 	[FILTER_WANTS_KPROBE] = { -EINVAL,
 		"This event takes programs of type BPF_PROG_TYPE_KPROBE" },
 	[FILTER_WANTS_RAW_TP] = { -EINVAL,
@@ -604,8 +607,11 @@ static int filters_link(struct filter_request *req, struct bpf_event_filter **sp
 			continue;
 		filter = *spare;
 		*spare = filter->next;
-		/* For triggers, there are hits of an event that is off softly. */
-		req->had_hits |= file->flags & EVENT_FILE_FL_ENABLED;
+		/*
+		 * For triggers, there are hits of an event that is off softly. An event that
+		 * was switched off may have some under way, as nobody waits for them then.
+		 */
+		req->had_hits |= file->flags & (EVENT_FILE_FL_ENABLED | EVENT_FILE_FL_WAS_ENABLED);
 		filter_link(file, filter);
 		err = trace_event_enable_disable(file, 1, 0);
 		if (err) {
@@ -659,6 +665,7 @@ static int filter_get_prog(struct filter_request *req)
 	char digits[16] = {};
 	size_t len;
 	u32 val;
+	int err;
 
 	len = strspn(number, "0123456789");
 	if (!len || len >= sizeof(digits))
@@ -676,17 +683,22 @@ static int filter_get_prog(struct filter_request *req)
 		return filter_refused(req, FILTER_NO_ADMIN, 0);
 
 	prog = is_id ? bpf_prog_by_id(val) : bpf_prog_get(val);
-	if (!IS_ERR(prog)) {
-		if (is_id)
-			req->range.owner = NULL;
-		req->range.prog = prog;
-		req->pos = pos;
-		return 0;
+	if (IS_ERR(prog))
+		return filter_refused(req, is_id ? FILTER_NO_ID : PTR_ERR(prog) == -EBADF ?
+				      FILTER_NO_FILE : FILTER_NO_PROG, pos);
+	if (is_id) {
+		/* A descriptor has come by this already. */
+		err = security_bpf_prog(prog);
+		if (err) {
+			bpf_prog_put(prog);
+			filter_refused(req, FILTER_DENIED, pos);
+			return err;
+		}
+		req->range.owner = NULL;
 	}
-	if (is_id)
-		return filter_refused(req, FILTER_NO_ID, pos);
-	return filter_refused(req, PTR_ERR(prog) == -EBADF ? FILTER_NO_FILE : FILTER_NO_PROG,
-			      pos);
+	req->range.prog = prog;
+	req->pos = pos;
+	return 0;
 }
 
 /* Hits that began without the filter go on to record. Without event_mutex. */
@@ -723,6 +735,7 @@ static int filter_set(struct filter_request *req)
  * * -EBADF, -ENOENT: no such descriptor, no such id
  * * -EPERM: no CAP_PERFMON, or for an id no CAP_SYS_ADMIN
  * * -EACCES: the program reads more arguments than there are
+ * * what a security module returns that denies a program by its id
  * * -EEXIST, -EBUSY: there is a program, there is a filter string
  * * -ENOMEM, and why the event could not be enabled
  */

@@ -265,7 +265,8 @@ static struct tracing_refusal kprobe_multi_errors[] = {
 	[KPROBE_MULTI_TWICE] = { -ESRCH, "This symbol is in the list twice" },
 	[KPROBE_MULTI_NOT_INJECTABLE] = { -EINVAL,
 		"The program overrides return values, the function forbids it" },
-	[KPROBE_MULTI_MODULE_GOES] = { -EINVAL, "The module of this function is going away" },
+	[KPROBE_MULTI_MODULE_GOES] = { -EINVAL,
+		"The module of this function is not loaded yet, or goes away" },
 	[KPROBE_MULTI_SESSION_RETURN] = { -EINVAL,
 		"A session runs at both ends of a call, and takes no BPF_F_KPROBE_MULTI_RETURN" },
 };
@@ -366,7 +367,7 @@ static int kprobe_multi_refuse_symbols(struct bpf_verifier_log *log, const char 
 }
 
 /* There are fewer functions than u32 can count. */
-static int kprobe_multi_add_site(void *data, size_t sym, unsigned long addr)
+static int kprobe_multi_add_site(void *data, size_t sym, unsigned long ip)
 {
 	struct kprobe_multi_sites *to = data;
 	struct kprobe_multi_site *sites;
@@ -379,7 +380,7 @@ static int kprobe_multi_add_site(void *data, size_t sym, unsigned long addr)
 		to->sites = sites;
 		to->room *= 2;
 	}
-	to->sites[to->nr].addr = addr;
+	to->sites[to->nr].addr = bpf_func_start(ip);
 	to->sites[to->nr++].cookie = to->syms[sym].cookie;
 	return 0;
 }
@@ -481,12 +482,15 @@ static int kprobe_multi_get_sites(struct kprobe_multi_sites *to, const union bpf
 static int kprobe_multi_check_override(const struct bpf_kprobe_multi_link *link,
 				       struct bpf_verifier_log *log)
 {
+	unsigned long addr, offset;
 	u32 i;
 
 	for (i = 0; i < link->nr_sites; i++) {
-		if (!within_error_injection_list(link->sites[i].addr))
-			return kprobe_multi_refuse_addr(log, KPROBE_MULTI_NOT_INJECTABLE,
-							link->sites[i].addr);
+		addr = link->sites[i].addr;
+		/* On powerpc that can be behind the start of the function, which is listed. */
+		if (!kallsyms_lookup_size_offset(addr, NULL, &offset) ||
+		    !within_error_injection_list(addr - offset))
+			return kprobe_multi_refuse_addr(log, KPROBE_MULTI_NOT_INJECTABLE, addr);
 	}
 	return 0;
 }
@@ -505,7 +509,8 @@ static int kprobe_multi_hold_modules(struct bpf_kprobe_multi_link *link,
 		scoped_guard(preempt) {
 			mod = __module_address(addr);
 			held = mod && link->nr_mods && mod == link->mods[link->nr_mods - 1];
-			gone = mod && !held && !try_module_get(mod);
+			/* A reference does not keep a module whose init fails. */
+			gone = mod && !held && (module_is_coming(mod) || !try_module_get(mod));
 		}
 		if (gone)
 			return kprobe_multi_refuse_addr(log, KPROBE_MULTI_MODULE_GOES, addr);
@@ -677,10 +682,12 @@ kprobe_multi_link_new(struct bpf_prog *prog, const struct kprobe_multi_sites *fr
 
 /*
  * How many calls of all functions together can be under way between entry and
- * return. Fprobe's own measure, which is best for many functions, is two for
- * each function and CPU: too few where one function sleeps.
+ * return. Fprobe's own measure is two for each function and CPU: too few where
+ * one function sleeps, and too many for many functions, as each CPU has room
+ * for all of them, 8 bytes each.
  */
-#define KPROBE_MULTI_MIN_RETURNS	128
+#define KPROBE_MULTI_MIN_RETURNS	128UL
+#define KPROBE_MULTI_MAX_RETURNS	65536UL
 
 static int kprobe_multi_register(struct bpf_kprobe_multi_link *link)
 {
@@ -698,8 +705,8 @@ static int kprobe_multi_register(struct bpf_kprobe_multi_link *link)
 		link->fp.exit_handler = kprobe_multi_return;
 	if (kprobe_multi_is_session(link))
 		link->fp.entry_data_size = sizeof(u64);
-	if (link->nr_sites < KPROBE_MULTI_MIN_RETURNS / 2 / num_possible_cpus())
-		link->fp.nr_maxactive = KPROBE_MULTI_MIN_RETURNS;
+	link->fp.nr_maxactive = clamp(2UL * link->nr_sites * num_possible_cpus(),
+				      KPROBE_MULTI_MIN_RETURNS, KPROBE_MULTI_MAX_RETURNS);
 
 	addrs = kvmalloc_array(link->nr_sites, sizeof(*addrs), GFP_KERNEL);
 	if (!addrs)
@@ -757,7 +764,7 @@ static int kprobe_multi_check(const union bpf_attr *attr, const struct bpf_prog 
  * * -EINVAL: unknown flags, or BPF_F_KPROBE_MULTI_RETURN of a session; not exactly
  *   one of syms and addrs; no functions; an
  *   address that cannot be traced; a program that may sleep; one that overrides
- *   return values where this is not allowed; a module that is going away
+ *   return values where this is not allowed; a module that is not loaded yet, or goes away
  * * -E2BIG: more than KPROBE_MULTI_MAX_SITES functions, or a name that is too long
  * * -ESRCH: a symbol that does not exist, cannot be traced, or is there twice
  * * -EOPNOTSUPP: a kernel of 32 bits

@@ -296,7 +296,8 @@ struct limits_file {
 	enum limits_error bad_line;
 	/* @words is a copy of @line, and is cut up. */
 	int (*set)(const char *line, char *words);
-	void (*show)(struct seq_file *m);
+	/* The line of @prog, if it has one, or what comes before the first. */
+	void (*show)(struct seq_file *m, const struct bpf_prog *prog);
 };
 
 static bool prog_has_limits(const struct bpf_prog *prog)
@@ -379,21 +380,19 @@ static bool limits_parse_number(const char *text, u32 *val)
 static struct bpf_prog *limits_get_prog(const struct limits_file *file, const char *line,
 					const char *id)
 {
-	enum limits_error error;
+	const int pos = strlen(by_id);
 	struct bpf_prog *prog;
 	u32 nr;
 
-	if (!limits_parse_number(id, &nr)) {
-		error = LIMITS_BAD_ID;
-	} else {
-		prog = bpf_prog_by_id(nr);
-		if (!IS_ERR(prog) && prog_has_limits(prog))
-			return prog;
-		error = IS_ERR(prog) ? LIMITS_NO_PROG : LIMITS_NOT_ON_EVENTS;
-		if (!IS_ERR(prog))
-			bpf_prog_put(prog);
-	}
-	return ERR_PTR(limits_refused(file, error, line, strlen(by_id)));
+	if (!limits_parse_number(id, &nr))
+		return ERR_PTR(limits_refused(file, LIMITS_BAD_ID, line, pos));
+	prog = bpf_prog_by_id(nr);
+	if (IS_ERR(prog))
+		return ERR_PTR(limits_refused(file, LIMITS_NO_PROG, line, pos));
+	if (prog_has_limits(prog))
+		return prog;
+	bpf_prog_put(prog);
+	return ERR_PTR(limits_refused(file, LIMITS_NOT_ON_EVENTS, line, pos));
 }
 
 static const struct limits_file budget_file;
@@ -434,30 +433,20 @@ static int budget_set(const char *line, char *words)
 	return 0;
 }
 
-static void budget_show_limit(struct seq_file *m, unsigned int limit)
+static void budget_show(struct seq_file *m, const struct bpf_prog *prog)
 {
+	unsigned int limit = prog ? prog->aux->budget : budget_default;
+
+	if (limit == BUDGET_DEFAULT)
+		return;
+	if (prog)
+		seq_printf(m, "%s%u", by_id, prog->aux->id);
+	else
+		seq_puts(m, "default");
 	if (limit == BUDGET_NONE)
 		seq_puts(m, " max\n");
 	else
 		seq_printf(m, " %u\n", limit);
-}
-
-static void budget_show(struct seq_file *m)
-{
-	struct bpf_prog *prog;
-	unsigned int limit;
-	u32 id;
-
-	seq_puts(m, "default");
-	budget_show_limit(m, budget_default);
-	for (id = 0; (prog = bpf_prog_get_curr_or_next(&id)); id++) {
-		limit = prog->aux->budget;
-		bpf_prog_put(prog);
-		if (limit == BUDGET_DEFAULT)
-			continue;
-		seq_printf(m, "%s%u", by_id, id);
-		budget_show_limit(m, limit);
-	}
 }
 
 static const struct limits_file budget_file = {
@@ -501,21 +490,15 @@ static int scope_set(const char *line, char *words)
 	return 0;
 }
 
-static void scope_show(struct seq_file *m)
+static void scope_show(struct seq_file *m, const struct bpf_prog *prog)
 {
-	struct bpf_prog *prog;
-	u64 scope;
-	u32 id;
+	u64 scope = prog ? prog_scope(prog) : 0;
 
-	for (id = 0; (prog = bpf_prog_get_curr_or_next(&id)); id++) {
-		scope = prog_scope(prog);
-		bpf_prog_put(prog);
-		if (!scope)
-			continue;
-		seq_printf(m, "%s%u ", by_id, id);
-		scope_show_cgroup(m, scope);
-		seq_putc(m, '\n');
-	}
+	if (!scope)
+		return;
+	seq_printf(m, "%s%u ", by_id, prog->aux->id);
+	scope_show_cgroup(m, scope);
+	seq_putc(m, '\n');
 }
 
 static const struct limits_file scope_file = {
@@ -568,9 +551,15 @@ static ssize_t limits_write(struct file *filp, const char __user *ubuf, size_t c
 static int limits_seq_show(struct seq_file *m, void *unused)
 {
 	const struct limits_file *file = m->private;
+	struct bpf_prog *prog;
+	u32 id;
 
 	guard(mutex)(&limits_mutex);
-	file->show(m);
+	file->show(m, NULL);
+	for (id = 0; (prog = bpf_prog_get_curr_or_next(&id)); id++) {
+		file->show(m, prog);
+		bpf_prog_put(prog);
+	}
 	return 0;
 }
 

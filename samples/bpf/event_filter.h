@@ -13,7 +13,7 @@
  *
  * bpf_program__attach() then makes the program the filter of that event, and
  * bpf_link__destroy() takes it away. If the process dies, the kernel takes it
- * away; the definition of a kprobe stays, and will be used by who comes next.
+ * away; the definition of a kprobe stays, and the next process uses it.
  *
  * Call it before the object is opened. Returns 0 or a negative errno.
  */
@@ -22,7 +22,7 @@ int event_filter_register(void);
 /*
  * What is attached from now on filters in an instance of the trace, of this name, so that
  * all others keep their events and their filters. The instance is made if it is not there,
- * and removed with its last link; if the process dies, it stays until who comes next.
+ * and removed with its last link; if the process dies, the next one that uses it removes it.
  */
 void event_filter_instance(const char *name);
 

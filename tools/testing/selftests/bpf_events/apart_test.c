@@ -69,8 +69,7 @@ FIXTURE_SETUP(scratch)
 
 	if (!missing && variant->causes & NMIS)
 		missing = nmi_prepare();
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, missing);
 	ASSERT_EQ(0, area_create(&self->own));
 	ASSERT_EQ(0, area_create(&self->common));
 	ASSERT_EQ(0, instance_create(INSTANCE));
@@ -259,11 +258,9 @@ FIXTURE_VARIANT_ADD(helpers, apart) {
 
 FIXTURE_SETUP(helpers)
 {
-	const char *missing = ways_prepare();
 	int i;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, ways_prepare());
 	ASSERT_EQ(0, ways_start(&self->inner));
 	ASSERT_EQ(0, area_create(&self->outer));
 	for (i = 0; i < 2; i++) {
@@ -351,10 +348,7 @@ FIXTURE_VARIANT_ADD(unknown, below_none_and_timed) {
 
 FIXTURE_SETUP(unknown)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->own));
 	ASSERT_EQ(0, area_create(&self->common));

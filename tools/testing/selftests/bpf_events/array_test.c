@@ -24,10 +24,7 @@ FIXTURE_VARIANT_ADD(array, kretprobe) {
 
 FIXTURE_SETUP(array)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	/* Samples are wanted of what happens here */
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->area));

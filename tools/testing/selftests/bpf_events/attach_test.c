@@ -31,10 +31,7 @@ FIXTURE_VARIANT_ADD(attach, kretprobe_pmu) {
 
 FIXTURE_SETUP(attach)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));
 }
@@ -281,10 +278,7 @@ FIXTURE(body) {
 
 FIXTURE_SETUP(body)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	optimize_save(&self->optimize);
 	write_file(OPTIMIZE, 0, "0");
 	ASSERT_EQ(0, area_create(&self->area));
@@ -323,10 +317,7 @@ FIXTURE(bcc) {
 
 FIXTURE_SETUP(bcc)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, event_add("event", "p %s", FUNC));

@@ -55,7 +55,7 @@ static inline int body_load(union bpf_attr *attr, struct area *area,
 	return prog_load_attr(attr);
 }
 
-#define WAIT_INSNS 17
+#define WAIT_INSNS 22
 
 /*
  * A part of a body that waits so many milliseconds for a slot of @area to change, and adds to
@@ -68,16 +68,21 @@ static inline size_t wait_for_slot(struct bpf_insn *to, struct area *area, unsig
 	const struct bpf_insn wait[WAIT_INSNS] = {
 		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
 		BPF_MOV64_REG(BPF_REG_8, BPF_REG_0),
-		BPF_ALU64_IMM(BPF_ADD, BPF_REG_8, ms * 1000000),
+		BPF_LD_IMM64(BPF_REG_1, ms * 1000000ULL),
+		BPF_ALU64_REG(BPF_ADD, BPF_REG_8, BPF_REG_1),
 		AREA(BPF_REG_6, area, slot),
 		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_6, 0),
 		BPF_STX_MEM(BPF_DW, BPF_REG_10, BPF_REG_1, -16),
-		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 5, 0),
+		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 8, 0),
 		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_6, 0),
 		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_10, -16),
-		BPF_JMP_REG(BPF_JNE, BPF_REG_1, BPF_REG_2, 2),
+		BPF_JMP_REG(BPF_JNE, BPF_REG_1, BPF_REG_2, 5),
+		/* There are 8 million rounds at most, so one takes its time */
 		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
-		BPF_JMP_REG(BPF_JLT, BPF_REG_0, BPF_REG_8, -6),
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_JMP_REG(BPF_JLT, BPF_REG_0, BPF_REG_8, -9),
 		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_6, 0),
 		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_10, -16),
 		BPF_ALU64_REG(BPF_SUB, BPF_REG_1, BPF_REG_2),

@@ -21,10 +21,7 @@ FIXTURE(btf) {
 
 FIXTURE_SETUP(btf)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		SKIP(return, "CONFIG_DEBUG_INFO_BTF");
 	ASSERT_EQ(0, rig_create(&self->rig, 0));

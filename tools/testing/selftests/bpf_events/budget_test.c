@@ -3,12 +3,7 @@
 #include <linux/limits.h>
 
 #include "common.h"
-#include "error_log.h"
-#include "overflow.h"
-#include "umulti.h"
-#include "ways.h"
-
-#define BUDGET TRACEFS "/bpf_budget"
+#include "limits.h"
 
 /* Runs a second, as a number and as it is written */
 #define LIMIT 500
@@ -19,23 +14,7 @@
 #define ENOUGH (4 * BURST)
 
 #define BAD_LINE "Write bpf-id:ID or default, and a limit"
-#define BAD_ID "Not the id of a program, write bpf-id:ID"
 #define BAD_LIMIT "A limit is 1 to 10000000 runs a second, or max for none; a program can have default"
-#define NO_ADMIN "To limit programs takes CAP_SYS_ADMIN"
-#define NO_PROG "No program has this id"
-#define NOT_ON_EVENTS "Programs on probes, tracepoints and perf events can be limited, this is none"
-
-static int limit(int prog, const char *limit)
-{
-	return write_file(BUDGET, 0, "bpf-id:%u %s\n", prog_id(prog), limit);
-}
-
-static const char *limits(void)
-{
-	static char text[1024];
-
-	return read_file(BUDGET, text, sizeof(text)) < 0 ? "nothing" : text;
-}
 
 /*
  * How many runs there can be since @start. Where the CPU that counts jiffies is held up,
@@ -82,13 +61,10 @@ FIXTURE(budget) {
 
 FIXTURE_SETUP(budget)
 {
-	const char *missing = ways_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, ways_prepare());
 	ASSERT_EQ(0, ways_start(&self->area));
 	write_file(BUDGET, 0, "default max"); /* What did not come to its end may have left one. */
-	ASSERT_STREQ("default max\n", limits());
+	ASSERT_STREQ("default max\n", limits(BUDGET));
 	entries();
 }
 
@@ -102,46 +78,15 @@ FIXTURE_TEARDOWN_PARENT(budget)
 TEST_F(budget, every_way)
 {
 	const struct way *way;
-	struct probe probe;
-	int i, fd, prog;
+	struct limited l;
+	int i;
 
-	for (i = 0; i < WAYS; i++) {
-		way = &ways[i];
-		if (way_has_trampoline(way))
-			continue;
-		prog = way_count_prog(way, &own_place, &self->area, i);
-		ASSERT_EQ(0, limit(prog, LIMIT_TEXT)) TH_LOG("%s", way->name);
-		ASSERT_EQ(0, way_create(way, &own_place, &probe)) TH_LOG("%s", way->name);
-		fd = way_attach(way, &own_place, &probe, prog);
-		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
-		EXPECT_STREQ("nothing", wrong(fd, way->tracepoint ? hit_rename : hit,
-					      way_runs(way), !way->tracepoint))
+	for (i = 0; (way = limited_way(i)); i++) {
+		ASSERT_EQ(0, limited_attach(&l, way, &self->area, BUDGET, LIMIT_TEXT))
 			TH_LOG("%s", way->name);
-		close(fd);
-		close(prog);
-	}
-}
-
-static void call_it(void)
-{
-	call_user(0, 1);
-}
-
-TEST_F(budget, user_code)
-{
-	const struct way *way;
-	int i, fd, prog;
-
-	for (i = 0; i < UPROBE_WAYS; i++) {
-		way = &uprobe_ways[i];
-		prog = count_prog_as(&self->area, i, 0, way->attach);
-		ASSERT_EQ(0, limit(prog, LIMIT_TEXT)) TH_LOG("%s", way->name);
-		fd = uprobe_way_attach(way, user_func1, prog);
-		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
-		EXPECT_STREQ("nothing", wrong(fd, call_it, way_runs(way), true))
+		EXPECT_STREQ("nothing", wrong(l.fd, l.hit, way_runs(way), !way->tracepoint))
 			TH_LOG("%s", way->name);
-		close(fd);
-		close(prog);
+		limited_detach(&l);
 	}
 }
 
@@ -149,31 +94,20 @@ TEST_F(budget, user_code)
 TEST_F(budget, recorded)
 {
 	const struct way *way;
-	struct probe probe;
-	int i, fd, prog;
+	struct limited l;
+	int i;
 
 	ASSERT_EQ(0, event_enable(INSTANCE, MISS_EVENT, true));
-	for (i = 0; i < WAYS + UPROBE_WAYS; i++) {
-		way = i < WAYS ? &ways[i] : &uprobe_ways[i - WAYS];
-		if (i < WAYS && way_has_trampoline(way))
-			continue;
-		prog = i < WAYS ? way_count_prog(way, &own_place, &self->area, 0) :
-				  count_prog_as(&self->area, 0, 0, way->attach);
-		ASSERT_EQ(0, limit(prog, "1")) TH_LOG("%s", way->name);
-		if (i < WAYS) {
-			ASSERT_EQ(0, way_create(way, &own_place, &probe)) TH_LOG("%s", way->name);
-			fd = way_attach(way, &own_place, &probe, prog);
-		} else {
-			fd = uprobe_way_attach(way, user_func1, prog);
-		}
-		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
-		EXPECT_TRUE(wait_between(fdinfo_number(fd, "bpf_missed_budget") >= 2,
-					 (hit_own_place(), call_it()))) TH_LOG("%s", way->name);
+	for (i = 0; (way = limited_way(i)); i++) {
+		ASSERT_EQ(0, limited_attach(&l, way, &self->area, BUDGET, "1"))
+			TH_LOG("%s", way->name);
+		EXPECT_TRUE(wait_between(fdinfo_number(l.fd, "bpf_missed_budget") >= 2, l.hit()))
+			TH_LOG("%s", way->name);
 		/* Others can hit a tracepoint meanwhile. */
-		EXPECT_TRUE(wait_until(fdinfo_number(fd, "bpf_missed_budget") ==
-				       miss_records(fd, "budget"))) TH_LOG("%s", way->name);
-		close(fd);
-		close(prog);
+		EXPECT_TRUE(wait_until(fdinfo_number(l.fd, "bpf_missed_budget") ==
+				       miss_records(l.fd, "budget")))
+			TH_LOG("%s", way->name);
+		limited_detach(&l);
 	}
 }
 
@@ -189,7 +123,7 @@ TEST_F(budget, perf_event)
 	fd = overflow_open(PERF_TYPE_BREAKPOINT);
 	if (fd < 0)
 		SKIP(return, "breakpoints");
-	ASSERT_EQ(0, limit(prog, LIMIT_TEXT));
+	ASSERT_EQ(0, set_limit(BUDGET, prog, LIMIT_TEXT));
 	ASSERT_EQ(0, perf_set_bpf(fd, prog));
 	/* QEMU takes some writes beside it for hits, too. */
 	EXPECT_STREQ("nothing", wrong(fd, overflow_once, 1, false));
@@ -220,7 +154,7 @@ TEST_F(budget, two_cpus)
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
-	ASSERT_EQ(0, limit(prog, LIMIT_TEXT));
+	ASSERT_EQ(0, set_limit(BUDGET, prog, LIMIT_TEXT));
 	ASSERT_EQ(0, probe_create(&probe, PROBE_PMU));
 	fd = attach_link(&probe, prog, 0);
 	ASSERT_LE(0, fd);
@@ -255,7 +189,7 @@ TEST_F(budget, no_session)
 			way++;
 		prog = count_prog_of(types[i], BPF_TRACE_KPROBE_SESSION, &self->area, i, 0);
 		ASSERT_LE(0, prog);
-		ASSERT_EQ(0, limit(prog, LIMIT_TEXT));
+		ASSERT_EQ(0, set_limit(BUDGET, prog, LIMIT_TEXT));
 		fd = way_attach(way, &own_place, NULL, prog);
 		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
 		EXPECT_STREQ("nothing", wrong(fd, hit_rename, 1, false)) TH_LOG("%s", way->name);
@@ -269,7 +203,7 @@ TEST_F(budget, of_each_attachment)
 	int i, fds[2], prog = count_prog(&self->area, 0, 0);
 	struct probe probe;
 
-	ASSERT_EQ(0, limit(prog, "1"));
+	ASSERT_EQ(0, set_limit(BUDGET, prog, "1"));
 	ASSERT_EQ(0, probe_create(&probe, PROBE_PMU));
 	for (i = 0; i < ARRAY_SIZE(fds); i++) {
 		fds[i] = attach_link(&probe, prog, 0);
@@ -288,7 +222,7 @@ TEST_F(budget, both_ends_of_a_call)
 {
 	int fd, prog = count_prog_as(&self->area, 0, 0, BPF_TRACE_KPROBE_SESSION);
 
-	ASSERT_EQ(0, limit(prog, "1"));
+	ASSERT_EQ(0, set_limit(BUDGET, prog, "1"));
 	fd = multi_link_one(FUNC, BPF_TRACE_KPROBE_SESSION, 0, prog);
 	ASSERT_LE(0, fd);
 	hit();
@@ -304,7 +238,7 @@ TEST_F(budget, no_record)
 	int fd, prog = count_prog(&self->area, 0, 1);
 	struct probe probe;
 
-	ASSERT_EQ(0, limit(prog, "1"));
+	ASSERT_EQ(0, set_limit(BUDGET, prog, "1"));
 	ASSERT_EQ(0, probe_create(&probe, 0));
 	fd = filter_attach(INSTANCE, GROUP "/event", prog);
 	ASSERT_LE(0, fd);
@@ -338,10 +272,10 @@ TEST_F(budget, default_and_own)
 
 	ASSERT_EQ(0, write_file(BUDGET, 0, "default 1"));
 	EXPECT_TRUE(is_limited(&self->area, true));
-	ASSERT_EQ(0, limit(prog, "max"));
+	ASSERT_EQ(0, set_limit(BUDGET, prog, "max"));
 	EXPECT_TRUE(is_limited(&self->area, false));
 	EXPECT_STREQ("none", fdinfo_text(fd, "bpf_budget") ?: "none");
-	ASSERT_EQ(0, limit(prog, "default"));
+	ASSERT_EQ(0, set_limit(BUDGET, prog, "default"));
 	EXPECT_TRUE(is_limited(&self->area, true));
 	EXPECT_EQ(1, fdinfo_number(fd, "bpf_budget"));
 	ASSERT_EQ(0, write_file(BUDGET, 0, "default max"));
@@ -354,11 +288,11 @@ TEST_F(budget, lowered)
 	int prog = count_prog(&self->area, 0, 0);
 	struct probe probe;
 
-	ASSERT_EQ(0, limit(prog, "10000000"));
+	ASSERT_EQ(0, set_limit(BUDGET, prog, "10000000"));
 	ASSERT_EQ(0, probe_create(&probe, PROBE_PMU));
 	ASSERT_LE(0, attach_link(&probe, prog, 0));
 	EXPECT_TRUE(is_limited(&self->area, false));
-	ASSERT_EQ(0, limit(prog, "1"));
+	ASSERT_EQ(0, set_limit(BUDGET, prog, "1"));
 	sleep_ms(20); /* a tick */
 	EXPECT_TRUE(is_limited(&self->area, true));
 }
@@ -368,28 +302,20 @@ TEST_F(budget, listed)
 	int one = count_prog(&self->area, 0, 0), other = count_prog(&self->area, 0, 0);
 	char text[128];
 
-	ASSERT_EQ(0, limit(one, "10000000"));
-	ASSERT_EQ(0, limit(other, "max"));
+	ASSERT_EQ(0, set_limit(BUDGET, one, "10000000"));
+	ASSERT_EQ(0, set_limit(BUDGET, other, "max"));
 	ASSERT_EQ(0, write_file(BUDGET, 0, "default 1\n"));
 	snprintf(text, sizeof(text), "default 1\nbpf-id:%u 10000000\nbpf-id:%u max\n",
 		 prog_id(one), prog_id(other));
-	EXPECT_STREQ(text, limits());
-	ASSERT_EQ(0, limit(one, "default"));
+	EXPECT_STREQ(text, limits(BUDGET));
+	ASSERT_EQ(0, set_limit(BUDGET, one, "default"));
 	close(other);
-	EXPECT_TRUE(wait_gone(!strcmp("default 1\n", limits()))) TH_LOG("%s", limits());
+	EXPECT_TRUE(wait_gone(!strcmp("default 1\n", limits(BUDGET)))) TH_LOG("%s", limits(BUDGET));
 }
 
-/* @what is written and refused, with the caret at @pos, and nothing changes */
 static bool refused(const char *what, int err, const char *error, int pos)
 {
-	const char *entry = entry_at("bpf_budget", error, what, pos);
-	int ret = write_file(BUDGET, 0, "%s", what);
-	const char *got = entries();
-
-	if (ret == -err && !strcmp(entry, got) && !strcmp("default 7\n", limits()))
-		return true;
-	fprintf(stderr, "# %s: %d, %s# %s", what, ret, got, limits());
-	return false;
+	return limit_refused(BUDGET, "default 7\n", what, err, error, pos);
 }
 
 /* A limit for a program that has no budget */
@@ -442,7 +368,7 @@ TEST_F(budget, takes_cap_sys_admin)
 	ASSERT_LE(0, file);
 	ASSERT_EQ(0, drop_caps(CAP(PERFMON) | CAP(BPF)));
 	EXPECT_EQ(-EPERM, neg_errno(write(file, "default 5", 9)));
-	EXPECT_STREQ("default max\n", limits());
+	EXPECT_STREQ("default max\n", limits(BUDGET));
 	EXPECT_STREQ(entry_at("bpf_budget", NO_ADMIN, "default 5", 0), entries());
 }
 

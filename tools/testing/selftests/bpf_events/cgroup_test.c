@@ -93,10 +93,7 @@ static int enter(const char *dir)
 
 FIXTURE_SETUP(cgroup)
 {
-	const char *missing = filter_prepare() ?: overflow_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare() ?: overflow_prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, kind_create(variant->kind ?: &tracepoint_kind));
 	ASSERT_EQ(0, area_create(&self->area));

@@ -36,10 +36,7 @@ static int find_changed(char *func, char *symbol)
 
 FIXTURE_SETUP(changed)
 {
-	const char *missing = multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare());
 	if (find_changed(self->func, self->symbol))
 		SKIP(return, "a function that the compiler has changed");
 	ASSERT_EQ(0, write_file(ERROR_LOG, O_TRUNC, ""));

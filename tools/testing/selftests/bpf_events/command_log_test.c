@@ -63,10 +63,7 @@ FIXTURE(log) {
 
 FIXTURE_SETUP(log)
 {
-	const char *missing = multi_prepare() ?: uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare() ?: uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	raw_tp_attr(&self->none);
 	self->prog = own_count_prog(&self->none, &self->area);
@@ -191,11 +188,9 @@ FIXTURE_SETUP(own_log)
 {
 	static const struct bpf_insn insns[] = { BPF_EXIT_INSN() };
 	static const struct btf_header head = { .magic = BTF_MAGIC, .version = BTF_VERSION + 1 };
-	const char *missing = prepare();
 	union bpf_attr *attr = &self->attr;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	if (variant->cmd == BPF_PROG_LOAD) {
 		prog_attr(attr, insns, ARRAY_SIZE(insns));
 		self->buf = (__u64 *)&attr->log_buf;

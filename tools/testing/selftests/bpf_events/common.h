@@ -9,8 +9,8 @@
  *  - prepare.h: what the kernel has to have, and what is left in it
  *
  * The other headers are about a way to attach, or are for some tests only.  They
- * include what they need of these, and nothing of the harness; only those which
- * expect something of a test, as multi_error.h, include this one.
+ * include what they need of these, and nothing of the harness; headers with
+ * expectations of a test, as multi_error.h, include this one.
  */
 #ifndef BPF_EVENTS_COMMON_H
 #define BPF_EVENTS_COMMON_H
@@ -29,5 +29,14 @@
  */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300
+
+/* Skips a test by @statement, unless @missing, what the kernel or the machine lacks, is NULL */
+#define SKIP_WITHOUT(statement, missing)			\
+	do {							\
+		const char *lacking = missing;			\
+								\
+		if (lacking)					\
+			SKIP(statement, "%s", lacking);		\
+	} while (0)
 
 #endif /* BPF_EVENTS_COMMON_H */

@@ -166,11 +166,9 @@ FIXTURE(compat) {
 
 FIXTURE_SETUP(compat)
 {
-	const char *missing = ways_prepare();
 	int err;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, ways_prepare());
 	if (!compat_size())
 		SKIP(return, "a compiler that has -m32");
 	ASSERT_EQ(0, image_create(&self->task));

@@ -47,10 +47,7 @@ FIXTURE_VARIANT_ADD(cookie, uretprobe_pmu) {
 
 FIXTURE_SETUP(cookie)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, variant->flags & PROBE_USER ?
 			     uprobe_create(&self->probe, variant->flags) :
@@ -134,10 +131,7 @@ FIXTURE(shared) {
 
 FIXTURE_SETUP(shared)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = cookie_prog(&self->area, 0);
 	ASSERT_LE(0, self->prog);

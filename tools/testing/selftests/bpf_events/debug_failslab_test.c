@@ -82,10 +82,7 @@ FIXTURE_VARIANT_ADD(failslab, kprobe_pmu) {
 
 FIXTURE_SETUP(failslab)
 {
-	const char *missing = prepare() ?: faults_prepare(&self->before);
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare() ?: faults_prepare(&self->before));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));
 	ASSERT_LE(0, hold_function());
@@ -266,11 +263,9 @@ FIXTURE(ways) {
 
 FIXTURE_SETUP(ways)
 {
-	const char *missing = ways_prepare() ?: faults_prepare(&self->before);
 	unsigned int i;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, ways_prepare() ?: faults_prepare(&self->before));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, instance_create(INSTANCE));
 	ASSERT_LE(0, hold_function());

@@ -21,10 +21,7 @@ FIXTURE_VARIANT_ADD(lock, release) { { .group = "lock", .event = "lock_release" 
 
 FIXTURE_SETUP(lock)
 {
-	const char *missing = ways_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, ways_prepare());
 	if (access(TRACEFS "/events/lock/lock_acquire", F_OK))
 		SKIP(return, "CONFIG_LOCKDEP");
 	ASSERT_EQ(0, ways_start(&self->area));
@@ -96,10 +93,7 @@ FIXTURE(breakpoint) {
 
 FIXTURE_SETUP(breakpoint)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	if (access(TRACEFS "/events/lock/lock_acquire", F_OK))
 		SKIP(return, "CONFIG_LOCKDEP");
 	ASSERT_EQ(0, area_create(&self->area));

@@ -38,11 +38,9 @@ static unsigned int read_addrs(__u64 *addrs, unsigned int n)
 
 FIXTURE_SETUP(gone)
 {
-	const char *missing = multi_prepare();
 	struct utsname name;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare());
 	if (uname(&name) || !strstr(name.version, "PREEMPT"))
 		SKIP(return, "CONFIG_PREEMPT");
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)

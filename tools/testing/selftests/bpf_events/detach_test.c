@@ -105,10 +105,8 @@ FIXTURE_SETUP(detach)
 {
 	const struct detach *how = &variant->how;
 	bool kernel_multi = how->way == BY_MULTI && !is_user(how);
-	const char *missing = kernel_multi ? multi_prepare() : uprobe_prepare();
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, kernel_multi ? multi_prepare() : uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, create_how(how, &self->probe));
 	self->prog = number_prog_as(&self->area, how->attach, 0);
@@ -274,10 +272,7 @@ FIXTURE(detach_module) {
 
 FIXTURE_SETUP(detach_module)
 {
-	const char *missing = module_prepare(&self->path);
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, module_prepare(&self->path));
 	ASSERT_EQ(0, area_create(&self->area));
 }
 

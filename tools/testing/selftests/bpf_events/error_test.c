@@ -52,10 +52,7 @@ FIXTURE_VARIANT_ADD(error, kretprobe_pmu) {
 
 FIXTURE_SETUP(error)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));
 	self->fd = probe_open(&self->probe);
@@ -295,15 +292,13 @@ FIXTURE_VARIANT_ADD(other_event, function) {
 
 FIXTURE_SETUP(other_event)
 {
-	const char *missing = prepare();
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
 	};
 	char path[256];
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	snprintf(path, sizeof(path), TRACEFS "/events/%s/id", variant->path);
 	if (!read_u64(path, (__u64 *)&attr.config))
 		SKIP(return, "CONFIG_FUNCTION_TRACER");

@@ -220,8 +220,7 @@ FIXTURE_SETUP(kinds)
 
 	if (!missing && variant->missing)
 		missing = variant->missing();
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, missing);
 	remove_others();
 	if (variant->define)
 		ASSERT_EQ(0, write_file(TRACEFS "/dynamic_events", O_APPEND,

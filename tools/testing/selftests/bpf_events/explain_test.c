@@ -115,10 +115,7 @@ FIXTURE_VARIANT_ADD(helper, iter) {
 
 FIXTURE_SETUP(helper)
 {
-	const char *missing = prepare() ?: tracing_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare() ?: tracing_prepare());
 	if (access("/proc/config.gz", R_OK))
 		SKIP(return, "CONFIG_IKCONFIG_PROC");
 	prog_attr(&self->attr, NULL, 0);
@@ -213,10 +210,7 @@ FIXTURE_VARIANT_ADD(context, raw_tracepoint_writable) {
 
 FIXTURE_SETUP(context)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 }
 
 FIXTURE_TEARDOWN_PARENT(context)

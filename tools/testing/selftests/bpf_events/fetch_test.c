@@ -40,11 +40,9 @@ FIXTURE_VARIANT_ADD(fetch, sys_enter) { .kind = &sys_enter_kind };
 
 FIXTURE_SETUP(fetch)
 {
-	const char *missing = filter_prepare();
 	int i;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	for (i = 0; i < ARRAY_SIZE(fetches); i++) {
 		self->ids[i] = btf_func_id(fetches[i].name);
 		ASSERT_LT(0, self->ids[i]);

@@ -15,10 +15,7 @@ FIXTURE(boot) {
 
 FIXTURE_SETUP(boot)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	area_set(&self->area, 1, 1);
 }

@@ -15,10 +15,7 @@ FIXTURE(context) {
 
 FIXTURE_SETUP(context)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	ASSERT_EQ(0, instance_create(INSTANCE));
 	ASSERT_EQ(0, area_create(&self->area));
 }

@@ -9,6 +9,7 @@
 #include "uprobe.h"
 #include "filter.h"
 #include "module.h"
+#include "tracing.h"
 
 #define BAD_EVENT "This event takes no BPF program; probes, tracepoints and system calls do"
 #define BAD_FD "Not the number of a descriptor, write bpf-FD or bpf-id:ID"
@@ -19,6 +20,7 @@
 #define NO_FILE "No file is open at this descriptor"
 #define NOT_A_PROG "This descriptor is not a BPF program"
 #define NO_ID "No program has this id"
+#define DENIED "A security module denies this program"
 #define WANTS_RAW_TP "This event takes programs of type BPF_PROG_TYPE_RAW_TRACEPOINT"
 #define FOR_MULTI "This program was loaded for a multi link"
 #define MAY_SLEEP "This program may sleep, a filter must not"
@@ -61,10 +63,7 @@ FIXTURE_VARIANT_ADD(refused, sys_exit) { .kind = &sys_exit_kind, .nr_args = 1, .
 
 FIXTURE_SETUP(refused)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	self->event = variant->kind->event;
 	self->enabled = variant->enabled;
 	ASSERT_EQ(0, kind_create(variant->kind));
@@ -159,6 +158,31 @@ TEST_F(refused, unknown)
 	EXPECT_REFUSED(-ENOENT, NO_ID, "none", "bpf-id:4294967295");
 }
 
+/* As BPF_PROG_GET_FD_BY_ID would be; a descriptor is there already */
+TEST_F(refused, denied)
+{
+	const struct bpf_insn deny[] = {
+		BPF_MOV64_IMM(BPF_REG_0, -EACCES),
+		BPF_EXIT_INSN(),
+	};
+	int hook = btf_func_id("bpf_lsm_bpf_prog"), fd;
+	__u32 id = prog_id(self->prog);
+	union bpf_attr attr;
+	struct area area;
+
+	if (hook <= 0 || !lsm_runs_programs())
+		SKIP(return, "CONFIG_BPF_LSM, and bpf in CONFIG_LSM");
+	ASSERT_EQ(0, area_create(&area));
+	load_attr(&attr, BPF_PROG_TYPE_LSM, BPF_LSM_MAC, hook);
+	fd = tracing_open_drop(body_load(&attr, &area, deny, ARRAY_SIZE(deny)));
+	ASSERT_LE(0, fd);
+	EXPECT_REFUSED(-EACCES, DENIED, "none", "bpf-id:%u", id);
+	EXPECT_EQ(1, area_get(&area, 0));
+	EXPECT_EQ(0, filter_write(self->fd, "bpf-%d\n", self->prog));
+	EXPECT_EQ(1, area_get(&area, 0));
+	close(fd);
+}
+
 TEST_F(refused, not_a_program)
 {
 	int null = open("/dev/null", O_RDONLY);
@@ -189,7 +213,7 @@ TEST_F(refused, program_of_another_type)
 }
 
 /* A program that reads the last argument that it may not, or may, or a part of it */
-static int args_prog(unsigned int n, int size)
+static int reader_prog(unsigned int n, int size)
 {
 	struct bpf_insn insns[] = {
 		BPF_LDX_MEM(size, BPF_REG_0, BPF_REG_1, 8 * (n - 1)),
@@ -208,7 +232,7 @@ TEST_F(refused, too_many_arguments)
 
 	for (n = variant->nr_args + 1; variant->nr_args && n <= 12; n++) {
 		for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-			prog = args_prog(n, sizes[i]);
+			prog = reader_prog(n, sizes[i]);
 			ASSERT_LE(0, prog);
 			EXPECT_REFUSED(-EACCES, TOO_MANY_ARGS, "none", "bpf-%d", prog);
 			EXPECT_REFUSED(-EACCES, TOO_MANY_ARGS, "none", "bpf-id:%u",
@@ -217,8 +241,8 @@ TEST_F(refused, too_many_arguments)
 		}
 	}
 	/* Registers are checked when the program is loaded */
-	EXPECT_EQ(-EACCES, args_prog(13, BPF_DW));
-	prog = variant->nr_args ? args_prog(variant->nr_args, BPF_DW) : self->prog;
+	EXPECT_EQ(-EACCES, reader_prog(13, BPF_DW));
+	prog = variant->nr_args ? reader_prog(variant->nr_args, BPF_DW) : self->prog;
 	EXPECT_EQ(0, filter_write(self->fd, "bpf-%d", prog));
 }
 

@@ -26,10 +26,7 @@ FIXTURE_VARIANT_ADD(event, uprobe) { .kind = &uprobe_kind };
 
 FIXTURE_SETUP(event)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	self->event = variant->kind->event;
 	self->fd = filter_create(variant->kind, &self->area, &self->prog);
 	ASSERT_LE(0, self->fd);
@@ -152,10 +149,7 @@ FIXTURE(module) {
 
 FIXTURE_SETUP(module)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	self->path = sample_module();
 	if (!self->path)
 		SKIP(return, NO_SAMPLE_MODULE);

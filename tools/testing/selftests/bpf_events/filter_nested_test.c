@@ -14,10 +14,7 @@ FIXTURE(nested) {
 
 FIXTURE_SETUP(nested)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	ASSERT_EQ(0, kind_create(&kprobe_kind));
 	ASSERT_EQ(0, instance_create(INSTANCE));
 	ASSERT_EQ(0, area_create(&self->area));

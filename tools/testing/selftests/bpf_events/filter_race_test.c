@@ -39,10 +39,7 @@ FIXTURE_VARIANT_ADD(race, sys_exit) { .kind = &sys_exit_kind, .hit = hit_arg };
 
 FIXTURE_SETUP(race)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	self->event = variant->kind->event;
@@ -283,7 +280,7 @@ TEST_F(race, instance_comes_and_goes)
 	hitters_stop(&self->hitters);
 }
 
-/* Whoever is first: the file is closed, or the module is gone */
+/* The file is closed while the module goes */
 
 FIXTURE(module) {
 	struct area area;
@@ -292,10 +289,7 @@ FIXTURE(module) {
 
 FIXTURE_SETUP(module)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	self->path = sample_module();
 	if (!self->path)
 		SKIP(return, NO_SAMPLE_MODULE);

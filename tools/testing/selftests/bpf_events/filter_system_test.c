@@ -48,10 +48,7 @@ static int probes_create(void)
 
 FIXTURE_SETUP(system)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	ASSERT_EQ(0, probes_create());
 	ASSERT_EQ(0, instance_create(INSTANCE));
 	/* What a system shows of a string is of all instances */
@@ -242,7 +239,7 @@ TEST_F(system, what_events_have_of_their_own_stays)
 	three_hits(variant->hit);
 	EXPECT_EQ(3, area_get(&self->area, OTHER_HITS));
 
-	/* But for 0, which is for all, whoever has written them */
+	/* But 0 removes all, by any file */
 	ASSERT_EQ(0, filter_clear(INSTANCE, variant->system));
 	EXPECT_STREQ("nothing", wrong(variant->events, "none", "0"));
 }

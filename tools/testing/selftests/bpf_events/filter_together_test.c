@@ -28,10 +28,7 @@ FIXTURE_VARIANT_ADD(together, sys_exit) { .kind = &sys_exit_kind };
 
 FIXTURE_SETUP(together)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	self->event = variant->kind->event;
 	self->fd = filter_create(variant->kind, &self->area, &self->prog);
 	ASSERT_LE(0, self->fd);

@@ -30,10 +30,7 @@ FIXTURE_VARIANT_ADD(func_ip, kretprobe_pmu) {
 
 FIXTURE_SETUP(func_ip)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = func_ip_prog(&self->area);
 	ASSERT_LE(0, self->prog);

@@ -270,10 +270,7 @@ FIXTURE_VARIANT_ADD(helper_list, iter_sleepable) {
 
 FIXTURE_SETUP(helper_list)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	if (access("/proc/config.gz", R_OK))
 		SKIP(return, "CONFIG_IKCONFIG_PROC");
 	self->lacks = SPECIAL & ~variant->special;

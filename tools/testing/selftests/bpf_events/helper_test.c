@@ -13,10 +13,7 @@ FIXTURE(helper) {
 
 FIXTURE_SETUP(helper)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, rig_create(&self->rig, 0));
 }
 
@@ -175,10 +172,7 @@ FIXTURE(cgroup) {
 
 FIXTURE_SETUP(cgroup)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, rig_create(&self->rig, 0));
 	snprintf(self->root, sizeof(self->root), "/tmp/bpf_events.XXXXXX");
 	ASSERT_NE(NULL, mkdtemp(self->root));
@@ -275,10 +269,7 @@ FIXTURE(print) {
 
 FIXTURE_SETUP(print)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, rig_create(&self->rig, 0));
 	ASSERT_EQ(0, write_file(TRACEFS "/tracing_on", 0, "1"));
 	ASSERT_EQ(0, write_file(TRACEFS "/trace", O_TRUNC, ""));

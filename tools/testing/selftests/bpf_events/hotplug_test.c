@@ -18,11 +18,9 @@ FIXTURE(hotplug) {
 
 FIXTURE_SETUP(hotplug)
 {
-	const char *missing = ways_prepare();
 	unsigned int i;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, ways_prepare());
 	if (access(CPU1, F_OK))
 		SKIP(return, "CONFIG_HOTPLUG_CPU, and two CPUs");
 	ASSERT_EQ(0, area_create(&self->area));
@@ -207,12 +205,10 @@ FIXTURE_VARIANT_ADD(clock, link) {
 
 FIXTURE_SETUP(clock)
 {
-	const char *missing = overflow_prepare();
 	pid_t child;
 	int perf;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare());
 	if (access(CPU1, F_OK))
 		SKIP(return, "CONFIG_HOTPLUG_CPU, and two CPUs");
 	ASSERT_EQ(0, area_create(&self->area));

@@ -49,10 +49,7 @@ FIXTURE(kernel) {
 
 FIXTURE_SETUP(kernel)
 {
-	const char *missing = ways_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, ways_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, instance_create(INSTANCE));
 }
@@ -277,12 +274,10 @@ FIXTURE(user) {
 
 FIXTURE_SETUP(user)
 {
-	const char *missing = filter_prepare();
 	const struct way *way;
 	int i, fd;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, instance_create(INSTANCE));
 	for (i = 0; i < UPROBE_WAYS; i++) {
@@ -455,7 +450,7 @@ TEST_F(user, exec)
 	EXPECT_TRUE(seen(self, 1));
 }
 
-/* The probe goes, and those who are inside return all the same */
+/* The probe goes while calls are under way; they return all the same */
 static int inside_pipe[2];
 
 static void wait_for_byte(void)

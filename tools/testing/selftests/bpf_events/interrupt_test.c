@@ -68,8 +68,7 @@ FIXTURE_SETUP(interrupt)
 
 	if (!missing && variant->context == NMI)
 		missing = nmi_prepare();
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, missing);
 	self->var = btf_type_id(BTF_KIND_VAR, PREEMPT_COUNT_VAR);
 	ASSERT_LT(0, self->var);
 	ASSERT_EQ(0, area_create(&self->area));

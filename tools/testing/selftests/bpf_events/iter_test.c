@@ -17,11 +17,9 @@ FIXTURE(iter) {
 
 FIXTURE_SETUP(iter)
 {
-	const char *missing = tracing_prepare();
 	__u64 key, value;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, tracing_prepare());
 	unlink(PINNED);
 	ASSERT_EQ(0, area_create(&self->area));
 	self->map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 8, 0);

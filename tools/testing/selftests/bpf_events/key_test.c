@@ -34,10 +34,7 @@ static bool key_is_there(int key)
 
 FIXTURE_SETUP(key)
 {
-	const char *missing = tracing_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, tracing_prepare());
 	self->lookup_user = btf_func_id("bpf_lookup_user_key");
 	if (self->lookup_user <= 0)
 		SKIP(return, "CONFIG_KEYS");

@@ -52,10 +52,7 @@ FIXTURE_VARIANT_ADD(error, session_by_address) {
 
 FIXTURE_SETUP(error)
 {
-	const char *missing = multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = tally_prog(&self->area, variant->attach, 0);
 	ASSERT_LE(0, self->prog);

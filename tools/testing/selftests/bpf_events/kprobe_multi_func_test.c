@@ -21,7 +21,7 @@
 #define NOT_TRACED "This cannot be traced, available_filter_functions lists what can"
 #define BAD_ADDR "Not the start of a function that can be traced"
 #define SYMBOL_TWICE "This symbol is in the list twice"
-#define MODULE_GOES "The module of this function is going away"
+#define MODULE_GOES "The module of this function is not loaded yet, or goes away"
 
 struct functions {
 	struct area area;
@@ -86,10 +86,7 @@ FIXTURE_VARIANT_ADD(symbol, of_session) {
 
 FIXTURE_SETUP(symbol)
 {
-	const char *missing = multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare());
 	ASSERT_EQ(0, functions_create(&self->f, variant->attach, false));
 }
 
@@ -214,7 +211,7 @@ TEST_F(symbol, that_may_not_be_overridden)
 	EXPECT_TRUE(told_about(OVERRIDES, "0x"));
 }
 
-/* A module that goes away takes no probes, though its functions can still be found */
+/* A module takes no probes while it comes or goes, though its functions can be found */
 
 FIXTURE(leaving) {
 	struct functions f;
@@ -224,11 +221,9 @@ FIXTURE_SETUP(leaving)
 {
 	const char *missing = multi_prepare(), *path = test_module(LEAVING_MODULE);
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, missing);
 	if (!path)
 		SKIP(return, LEAVING_MODULE);
-	ASSERT_EQ(0, load_module(path));
 	ASSERT_EQ(0, functions_create(&self->f, BPF_TRACE_KPROBE_MULTI, false));
 }
 
@@ -244,6 +239,7 @@ TEST_F(leaving, module)
 {
 	pid_t child;
 
+	ASSERT_EQ(0, load_module(test_module(LEAVING_MODULE)));
 	EXPECT_EQ(0, try_func(&self->f, 1, LEAVING_FUNC, 0));
 	child = fork();
 	ASSERT_LE(0, child);
@@ -258,6 +254,23 @@ TEST_F(leaving, module)
 	EXPECT_EQ(0, child_status(child));
 	EXPECT_EQ(-ESRCH, try_func(&self->f, 1, LEAVING_FUNC, 0));
 	EXPECT_TRUE(told_about(NO_SYMBOL, LEAVING_FUNC));
+}
+
+/* One whose init fails in the end goes, whatever refers to it */
+TEST_F(leaving, module_that_does_not_come)
+{
+	pid_t child = fork();
+
+	ASSERT_LE(0, child);
+	if (!child)
+		_exit(-load_module_with(test_module(LEAVING_MODULE), LEAVING_REFUSES));
+	ASSERT_TRUE(wait_until(leaving_is("coming")));
+
+	EXPECT_EQ(-EINVAL, try_func(&self->f, 1, LEAVING_FUNC, 0));
+	EXPECT_TRUE(told_about(MODULE_GOES, "0x"));
+
+	ASSERT_EQ(0, write_file(LEAVING_LEAVE, 0, "1"));
+	EXPECT_EQ(ENODEV, child_status(child));
 }
 
 /* By its address */
@@ -282,11 +295,9 @@ FIXTURE_VARIANT_ADD(address, of_session) {
 FIXTURE_SETUP(address)
 {
 	const char * const names[] = { NOTRACE_FUNC, VARIABLE };
-	const char *missing = multi_prepare();
 	__u64 addrs[ARRAY_SIZE(names)];
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare());
 	ASSERT_EQ(0, functions_create(&self->f, variant->attach, true));
 	ksyms(names, addrs, ARRAY_SIZE(names));
 	self->bad[0] = 0;

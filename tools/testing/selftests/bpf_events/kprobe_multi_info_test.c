@@ -47,10 +47,7 @@ FIXTURE_VARIANT_ADD(info, session) {
 
 FIXTURE_SETUP(info)
 {
-	const char *missing = multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare());
 	ASSERT_TRUE(read_u64(KPTR_RESTRICT, &self->kptr_restrict));
 	ASSERT_EQ(0, area_create(&self->area));
 	multi_init(&self->t.multi, variant->attach, variant->flags, true);

@@ -44,10 +44,7 @@ FIXTURE_VARIANT_ADD(miss, session) {
 
 FIXTURE_SETUP(miss)
 {
-	const char *missing = multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->area));
 	self->map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);

@@ -42,10 +42,7 @@ FIXTURE_VARIANT_ADD(name, session) {
 
 FIXTURE_SETUP(name)
 {
-	const char *missing = multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare());
 	unload_module(SAME_MODULE);
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = tally_prog(&self->area, variant->attach, 0);

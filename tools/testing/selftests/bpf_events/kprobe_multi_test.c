@@ -41,10 +41,7 @@ FIXTURE_VARIANT_ADD(multi, return_by_address) {
 
 FIXTURE_SETUP(multi)
 {
-	const char *missing = multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	multi_init(&self->multi, BPF_TRACE_KPROBE_MULTI, variant->flags,
 		   variant->by_addr);
@@ -306,12 +303,10 @@ static __u64 cookie_of(const char *func)
 
 FIXTURE_SETUP(many)
 {
-	const char *missing = multi_prepare();
 	char line[256];
 	FILE *file;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	file = fopen(TRACEFS "/available_filter_functions", "re");
 	ASSERT_NE(NULL, file);

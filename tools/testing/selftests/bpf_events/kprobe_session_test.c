@@ -33,10 +33,7 @@ FIXTURE_VARIANT_ADD(session, by_address) {
 
 FIXTURE_SETUP(session)
 {
-	const char *missing = multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare());
 	if (access(VMLINUX_BTF, F_OK))
 		SKIP(return, "CONFIG_DEBUG_INFO_BTF");
 	ASSERT_EQ(0, area_create(&self->area));
@@ -201,10 +198,7 @@ FIXTURE_VARIANT_ADD(load, uprobe_sleepable) {
 
 FIXTURE_SETUP(load)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	if (access(VMLINUX_BTF, F_OK))
 		SKIP(return, "CONFIG_DEBUG_INFO_BTF");
 	self->is_return = btf_func_id(IS_RETURN);

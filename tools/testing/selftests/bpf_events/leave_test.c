@@ -170,8 +170,7 @@ FIXTURE_SETUP(leave)
 
 	if (!missing && source->prog == BPF_PROG_TYPE_PERF_EVENT)
 		missing = overflow_prepare();
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, missing);
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 
@@ -458,11 +457,9 @@ static pid_t watched_start(bool inherit, int *go)
 
 FIXTURE_SETUP(watched)
 {
-	const char *missing = overflow_prepare();
 	struct watch *w = &self->watch;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare());
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	fault_page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,

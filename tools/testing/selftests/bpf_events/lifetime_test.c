@@ -34,11 +34,9 @@ FIXTURE_VARIANT_ADD(lifetime, kretprobe_pmu) {
 
 FIXTURE_SETUP(lifetime)
 {
-	const char *missing = prepare();
 	int prog;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));
 	/* The event's reference is all that holds the program */

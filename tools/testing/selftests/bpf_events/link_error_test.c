@@ -44,10 +44,7 @@ FIXTURE_VARIANT_ADD(link_error, kretprobe_pmu) {
 
 FIXTURE_SETUP(link_error)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));
 	self->perf = probe_open(&self->probe);

@@ -42,10 +42,7 @@ FIXTURE_VARIANT_ADD(info, kretprobe_pmu) {
 
 FIXTURE_SETUP(info)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_TRUE(read_u64(KPTR_RESTRICT, &self->kptr_restrict));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));
@@ -184,10 +181,7 @@ FIXTURE(place) {
 
 FIXTURE_SETUP(place)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 }
 

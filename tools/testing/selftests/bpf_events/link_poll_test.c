@@ -84,13 +84,11 @@ static void *poller(void *arg)
 FIXTURE_SETUP(polled)
 {
 	struct epoll_event event = { .events = EPOLLIN };
-	const char *missing = prepare();
 	struct stage *stage = &self->stage;
 	struct probe probe;
 	int prog, perf;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	stage->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (stage->epoll < 0)
 		SKIP(return, "CONFIG_EPOLL");

@@ -37,11 +37,9 @@ FIXTURE_VARIANT_ADD(link, kretprobe_pmu) {
 
 FIXTURE_SETUP(link)
 {
-	const char *missing = prepare();
 	int prog;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));

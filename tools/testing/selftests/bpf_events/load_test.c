@@ -28,10 +28,7 @@ FIXTURE(load) {
 
 FIXTURE_SETUP(load)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_TRUE(read_u64(UNPRIV, &self->unpriv));
 }
 
@@ -344,10 +341,7 @@ FIXTURE_VARIANT_ADD(caps, sys_admin) {
 
 FIXTURE_SETUP(caps)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	/* 1 stays until the next boot; all others let unprivileged users in */
 	ASSERT_TRUE(read_u64(UNPRIV, &self->unpriv));
 	if (self->unpriv != 1)
@@ -477,10 +471,7 @@ FIXTURE_VARIANT_ADD(context, last_u8) {
 
 FIXTURE_SETUP(context)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 }
 
 FIXTURE_TEARDOWN_PARENT(context)

@@ -11,20 +11,11 @@ FIXTURE(lsm) {
 	struct area area;
 };
 
-static bool lsm_runs_programs(void)
-{
-	char line[256];
-
-	return find_line("/sys/kernel/security/lsm", "bpf", line, sizeof(line));
-}
-
 FIXTURE_SETUP(lsm)
 {
-	const char *missing = tracing_prepare();
 	int id;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, tracing_prepare());
 	id = btf_func_id(HOOK);
 	if (id <= 0)
 		SKIP(return, "CONFIG_BPF_LSM");

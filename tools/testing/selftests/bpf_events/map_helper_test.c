@@ -8,10 +8,7 @@ FIXTURE(helpers) {
 
 FIXTURE_SETUP(helpers)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, rig_create(&self->rig, 0));
 }
 

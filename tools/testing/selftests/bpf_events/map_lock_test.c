@@ -93,10 +93,7 @@ static int attach_to(const char * const *funcs, int n, int prog)
 
 FIXTURE_SETUP(lock)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	if (variant->func) {
 		snprintf(self->func, sizeof(self->func), "%s%s", variant->func,
 			 ksym(variant->func) ? "" : ".isra.0");
@@ -178,15 +175,13 @@ static int replace_prog(union bpf_attr *attr, struct area *area, int map, int ke
 TEST(element_is_not_taken_for_a_spare_one_while_it_is_replaced)
 {
 	static struct area upper, lower;
-	const char *missing = prepare();
 	const __u64 keys[] = { 1, 2 };
 	union bpf_attr attr;
 	struct probe probe;
 	__u64 value;
 	int i, map;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	if (!ksym(ALLOC))
 		SKIP(return, "the compiler has inlined " ALLOC "()");
 	ASSERT_EQ(0, pin(0));
@@ -239,14 +234,12 @@ static int hit_across(const int maps[2], pthread_barrier_t *both, int cpu)
 
 TEST(two_cpus_do_not_wait_for_each_other)
 {
-	const char *missing = prepare();
 	pthread_barrierattr_t shared;
 	pthread_barrier_t *both;
 	int maps[2], i;
 	pid_t child;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "one CPU");
 	both = mmap(NULL, sizeof(*both), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -296,12 +289,10 @@ static int overfill(int map, __u64 elems)
 TEST(elements_of_a_large_map_are_counted)
 {
 	const __u64 elems = elems_counted_by_cpu();
-	const char *missing = prepare();
 	__u64 key, empty, full;
 	int map, cpu;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, elems, BPF_F_NO_PREALLOC);
 	ASSERT_LE(0, map);
 	empty = fdinfo_number(map, "memlock");
@@ -329,14 +320,12 @@ TEST(elements_of_a_large_map_are_counted)
 TEST(count_is_not_waited_for)
 {
 	const __u64 elems = elems_counted_by_cpu();
-	const char *missing = prepare();
 	static struct area area;
 	union bpf_attr attr;
 	__u64 hits;
 	int map;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&area));
 	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, elems, BPF_F_NO_PREALLOC);
@@ -365,11 +354,9 @@ TEST(trie_of_large_values)
 		{ 0 }, { 16, { 0, 0 } }, { 30, { 0, 0, 0, 0 } },
 	};
 	static __u8 value[VALUE], found[VALUE];
-	const char *missing = prepare();
 	int map, round, i, j;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	map = map_create(BPF_MAP_TYPE_LPM_TRIE, sizeof(*keys), VALUE, 64, BPF_F_NO_PREALLOC);
 	ASSERT_LE(0, map);
 	for (round = 0; round < 64; round++) {

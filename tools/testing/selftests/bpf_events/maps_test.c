@@ -129,10 +129,7 @@ FIXTURE_VARIANT_ADD(refused, rb_root) {
 
 FIXTURE_SETUP(refused)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 }
 
 FIXTURE_TEARDOWN_PARENT(refused)

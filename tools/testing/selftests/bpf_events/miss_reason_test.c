@@ -73,10 +73,7 @@ FIXTURE(missed) {
 
 FIXTURE_SETUP(missed)
 {
-	const char *missing = ways_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, ways_prepare());
 	ASSERT_EQ(0, ways_start(&self->area));
 	ASSERT_EQ(0, record(true));
 	self->map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);
@@ -364,13 +361,11 @@ FIXTURE_VARIANT_ADD(record, body) {
 FIXTURE_SETUP(record)
 {
 	const struct way *way = way_named("kprobe PMU"), *event = way_named("tracepoint");
-	const char *missing = ways_prepare();
 	struct perf_event_attr attr;
 	struct probe probe;
 	int prog, map;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, ways_prepare());
 	ASSERT_EQ(0, ways_start(&self->area));
 	ASSERT_EQ(0, event_enable(INSTANCE, MISS_EVENT, true));
 	optimize_save(&self->optimize);
@@ -524,12 +519,10 @@ FIXTURE_VARIANT_ADD(inside, tracepoint) {
 
 FIXTURE_SETUP(inside)
 {
-	const char *missing = ways_prepare();
 	const struct way *way = way_named(variant->way);
 	int prog, map;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, ways_prepare());
 	ASSERT_EQ(0, ways_start(&self->area));
 	ASSERT_EQ(0, record(true));
 	map = map_create(BPF_MAP_TYPE_HASH, 8, 8, 4, 0);

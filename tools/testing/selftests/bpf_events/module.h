@@ -5,15 +5,20 @@
 
 #include "prepare.h"
 
-static inline int load_module(const char *path)
+static inline int load_module_with(const char *path, const char *params)
 {
 	int err, fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	err = neg_errno(syscall(__NR_finit_module, fd, "", 0));
+	err = neg_errno(syscall(__NR_finit_module, fd, params, 0));
 	close(fd);
 	return err;
+}
+
+static inline int load_module(const char *path)
+{
+	return load_module_with(path, "");
 }
 
 static inline int unload_module(const char *name)
@@ -60,17 +65,26 @@ static inline const char *module_prepare(const char **path)
 	return missing;
 }
 
-/* It is going away from when it is unloaded until 1 is written to its parameter */
+/*
+ * It is going away from when it is unloaded until 1 is written to its parameter; loaded with
+ * LEAVING_REFUSES, it is coming until then, and does not come
+ */
 #define LEAVING_MODULE "bpf_events_leaving"
 #define LEAVING_FUNC "bpf_events_leaving_set"
 #define LEAVING_LEAVE "/sys/module/" LEAVING_MODULE "/parameters/leave"
+#define LEAVING_REFUSES "refuse=1"
 
-static inline bool is_leaving(void)
+static inline bool leaving_is(const char *now)
 {
 	char state[16] = "";
 
 	read_file("/sys/module/" LEAVING_MODULE "/initstate", state, sizeof(state));
-	return !strncmp(state, "going", 5);
+	return !strncmp(state, now, strlen(now));
+}
+
+static inline bool is_leaving(void)
+{
+	return leaving_is("going");
 }
 
 /* The module whose events are hit about once a second each */

@@ -38,10 +38,7 @@ FIXTURE_VARIANT_ADD(module, kretprobe_pmu) {
 
 FIXTURE_SETUP(module)
 {
-	const char *missing = module_prepare(&self->path);
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, module_prepare(&self->path));
 	ASSERT_EQ(0, load_module(self->path));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create_at(&self->probe, "event", EVENT_FUNC, 0,
@@ -203,10 +200,7 @@ FIXTURE(body) {
 
 FIXTURE_SETUP(body)
 {
-	const char *missing = module_prepare(&self->path);
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, module_prepare(&self->path));
 }
 
 FIXTURE_TEARDOWN_PARENT(body)
@@ -278,10 +272,7 @@ FIXTURE_VARIANT_ADD(multi_module, session) {
 
 FIXTURE_SETUP(multi_module)
 {
-	const char *missing = module_prepare(&self->path);
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, module_prepare(&self->path));
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = tally_prog(&self->area, variant->attach, 0);
 	ASSERT_LE(0, self->prog);

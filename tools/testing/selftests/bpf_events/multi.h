@@ -142,7 +142,7 @@ static inline bool makes_none(pid_t child, const struct area *area, unsigned int
 }
 
 /*
- * While a task is in the way, links that are closed leave memory behind: those who make
+ * While a task is in the way, links that are closed leave memory behind: tasks that make
  * more come to wait, and can be killed. @leave has the task go. Returns 0 or a line.
  */
 static inline int links_are_bounded(union bpf_attr *attr, struct area *area, unsigned int slot,

@@ -75,7 +75,7 @@ static inline void expect_programs_refused(struct __test_metadata *_metadata, mu
 	EXPECT_EQ(0, try(good));
 }
 
-/* Whoever has the program may link it: loading it is what takes capabilities */
+/* To load a program takes capabilities, to link it only its descriptor */
 static inline void expect_no_caps_needed(struct __test_metadata *_metadata, multi_try_t try,
 					 const union bpf_attr *good)
 {

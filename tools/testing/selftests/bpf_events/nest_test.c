@@ -233,10 +233,7 @@ FIXTURE_VARIANT_ADD(share, map_in_map_of_inner) {
 
 FIXTURE_SETUP(share)
 {
-	const char *missing = overflow_prepare() ?: multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare() ?: multi_prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->own));
 	ASSERT_EQ(0, area_create(&self->common));
@@ -305,10 +302,7 @@ FIXTURE(extended) {
 
 FIXTURE_SETUP(extended)
 {
-	const char *missing = overflow_prepare() ?: multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare() ?: multi_prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->own));
 	ASSERT_EQ(0, area_create(&self->common));
@@ -342,7 +336,7 @@ static int replaceable_prog(struct area *own, struct area *common, int types)
 		BPF_EXIT_INSN(),
 	};
 	struct bpf_func_info funcs[] = { { 0, TYPE_CALLBACK }, { 0, TYPE_PROG } };
-	struct bpf_insn body[WAIT_INSNS + ARRAY_SIZE(end)];
+	struct bpf_insn body[1 + WAIT_INSNS + ARRAY_SIZE(end)];
 	union bpf_attr attr;
 	size_t n = 1;
 
@@ -441,8 +435,7 @@ FIXTURE_SETUP(context)
 
 	if (!missing && variant->causes & NMIS)
 		missing = nmi_prepare();
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, missing);
 	ASSERT_EQ(0, area_create(&self->own));
 	ASSERT_EQ(0, area_create(&self->common));
 	ASSERT_EQ(0, instance_create(INSTANCE));
@@ -551,10 +544,7 @@ FIXTURE_VARIANT_ADD(levels, three) {
 
 FIXTURE_SETUP(levels)
 {
-	const char *missing = multi_prepare() ?: nmi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare() ?: nmi_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->map = a_map(BPF_MAP_TYPE_ARRAY);
 	ASSERT_LE(0, self->map);
@@ -669,10 +659,7 @@ FIXTURE_VARIANT_ADD(body, return_on_ftrace) {
 
 FIXTURE_SETUP(body)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->own));
 	ASSERT_EQ(0, area_create(&self->common));
@@ -730,10 +717,7 @@ FIXTURE(torn) {
 
 FIXTURE_SETUP(torn)
 {
-	const char *missing = overflow_prepare() ?: multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare() ?: multi_prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->own));
 	ASSERT_EQ(0, area_create(&self->common));
@@ -836,10 +820,7 @@ FIXTURE_VARIANT_ADD(same, scratch) {
 
 FIXTURE_SETUP(same)
 {
-	const char *missing = multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->common));
 	self->map = a_map(variant->type);

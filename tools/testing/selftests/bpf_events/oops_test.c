@@ -58,8 +58,7 @@ FIXTURE_SETUP(oops)
 {
 	const char *missing = ways_prepare(), *path = test_module(DYING_MODULE);
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, missing);
 	if (!path)
 		SKIP(return, "no " DYING_MODULE ".ko");
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)

@@ -51,13 +51,11 @@ static int event_open(__u64 config)
 FIXTURE_SETUP(perf)
 {
 	int map = map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 3, 0);
-	const char *missing = prepare();
 	struct area *area = &self->rig.area;
 	int events[2];
 	__u32 i;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, rig_create(&self->rig, 0));
 	events[0] = event_open(PERF_COUNT_SW_BPF_OUTPUT);
@@ -213,11 +211,9 @@ static int dynptr_prog(struct area *area, int map)
 
 FIXTURE_SETUP(ringbuf)
 {
-	const char *missing = prepare();
 	struct area *area = &self->rig.area;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, rig_create(&self->rig, 0));
 	self->map = map_create(BPF_MAP_TYPE_RINGBUF, 0, 0, sysconf(_SC_PAGESIZE), 0);
@@ -317,10 +313,7 @@ FIXTURE(context) {
 
 FIXTURE_SETUP(context)
 {
-	const char *missing = ways_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, ways_prepare());
 	ASSERT_EQ(0, ways_start(&self->area));
 	self->map = map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 1, 0);
 	ASSERT_LE(0, self->map);

@@ -92,10 +92,7 @@ FIXTURE_VARIANT_ADD(override, kprobe_pmu_link) {
 
 FIXTURE_SETUP(override)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create_at(&self->probe, "event", BODY_FUNC, 0,
 				     variant->flags));
@@ -231,10 +228,7 @@ static int read_device(const char *node)
 
 FIXTURE_SETUP(module)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	unload_all();
 	if (load_all() == -ENOENT)
 		SKIP(return, "CONFIG_MTD=m, CONFIG_MTD_MTDRAM=m, " MODULES_ENV " says where");
@@ -283,10 +277,7 @@ FIXTURE(refused) {
 
 FIXTURE_SETUP(refused)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = override_prog(&self->area, "GPL");
 	if (self->prog == -EINVAL)

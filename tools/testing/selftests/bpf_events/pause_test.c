@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whether a program runs is up to whoever has its perf event: what resumes the
+ * The owner of a perf event pauses and resumes its program: what resumes the
  * event resumes the program, and what merely keeps it from counting does not
  * pause it
  */
@@ -58,10 +58,7 @@ FIXTURE_VARIANT_ADD(pause, kprobe_pmu) {
 
 FIXTURE_SETUP(pause)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));

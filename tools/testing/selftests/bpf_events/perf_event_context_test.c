@@ -38,10 +38,7 @@ static const char *missing_event(__u32 type)
 
 FIXTURE_SETUP(context)
 {
-	const char *missing = missing_event(variant->type);
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, missing_event(variant->type));
 	ASSERT_EQ(0, area_create(&self->area));
 }
 
@@ -171,12 +168,10 @@ static int load_access(__u8 code, int off)
 TEST(accesses)
 {
 	static const int codes[] = { BPF_B, BPF_H, BPF_W, BPF_DW };
-	const char *missing = overflow_prepare();
 	int i, off, size;
 	bool ok;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare());
 	for (i = 0; i < ARRAY_SIZE(codes); i++) {
 		size = 1 << i;
 		for (off = -16; off < (int)CTX_SIZE + 16; off++) {
@@ -324,7 +319,6 @@ TEST_F(context, output)
  */
 TEST(turned_away)
 {
-	const char *missing = missing_event(PERF_TYPE_BREAKPOINT);
 	struct bpf_insn insns[] = {
 		BPF_MOV64_REG(BPF_REG_1, BPF_REG_10),
 		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
@@ -341,8 +335,7 @@ TEST(turned_away)
 	int fd, prog;
 	__u64 before, after;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, missing_event(PERF_TYPE_BREAKPOINT));
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&area));
 	ASSERT_EQ(0, probe_create(&probe, 0));

@@ -20,10 +20,7 @@ FIXTURE(kinds) {
 
 FIXTURE_SETUP(kinds)
 {
-	const char *missing = overflow_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = overflow_count_prog(&self->area, HITS);
 	ASSERT_LE(0, self->prog);

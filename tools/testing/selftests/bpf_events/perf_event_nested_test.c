@@ -37,11 +37,9 @@ FIXTURE_VARIANT_ADD(nested, minor_faults) {
 
 FIXTURE_SETUP(nested)
 {
-	const char *missing = overflow_prepare();
 	const char *path = test_module(TEST_MODULE);
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare());
 	if (!path)
 		SKIP(return, "CONFIG_MODULES, and " TEST_MODULE ".ko");
 	unload_module(TEST_MODULE);

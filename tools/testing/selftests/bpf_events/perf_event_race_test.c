@@ -65,11 +65,9 @@ static long busy(int me)
 
 FIXTURE_SETUP(race)
 {
-	const char *missing = overflow_prepare();
 	int fd;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare());
 	self->cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	if (self->cpus > MAX_CPUS)
 		self->cpus = MAX_CPUS;
@@ -247,10 +245,7 @@ FIXTURE(family) {
 
 FIXTURE_SETUP(family)
 {
-	const char *missing = overflow_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	overflow_attr(&self->attr, PERF_TYPE_SOFTWARE);
 	self->attr.inherit = 1;

@@ -29,10 +29,7 @@ FIXTURE_VARIANT_ADD(stack, from_callchain) {
 
 FIXTURE_SETUP(stack)
 {
-	const char *missing = overflow_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	overflow_attr(&self->attr, PERF_TYPE_SOFTWARE);
 	self->first = variant->callchain;

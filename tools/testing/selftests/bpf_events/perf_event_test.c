@@ -41,10 +41,7 @@ FIXTURE_VARIANT_ADD(overflow, breakpoint_link) {
 
 FIXTURE_SETUP(overflow)
 {
-	const char *missing = overflow_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->perf = overflow_open(variant->type);
 	if (variant->type == PERF_TYPE_BREAKPOINT &&
@@ -187,7 +184,7 @@ static int take_signals(void)
 	return __atomic_exchange_n(&signals, 0, __ATOMIC_SEQ_CST);
 }
 
-/* What is turned down is no overflow, to those who wait for one either */
+/* What is turned down is no overflow, and signals none */
 TEST_F(overflow, signals)
 {
 	signal(SIGIO, count_signal);
@@ -287,10 +284,8 @@ FIXTURE_VARIANT_ADD(linked, breakpoint) {
 FIXTURE_SETUP(linked)
 {
 	const struct bpf_insn body[] = { BPF_EMIT_CALL(BPF_FUNC_get_attach_cookie) };
-	const char *missing = overflow_prepare();
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, overflow_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->perf = overflow_open(variant->type);
 	if (variant->type == PERF_TYPE_BREAKPOINT && self->perf == -ENOENT)

@@ -124,10 +124,7 @@ FIXTURE_VARIANT_ADD(refused, data_symbol) {
 
 FIXTURE_SETUP(refused)
 {
-	const char *missing = log_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, log_prepare());
 	self->last_flags = variant->no_return ? 0 : PROBE_RETURN;
 	self->target = variant->target;
 	if (variant->find)
@@ -181,10 +178,7 @@ FIXTURE(probe) {
 
 FIXTURE_SETUP(probe)
 {
-	const char *missing = log_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, log_prepare());
 	ASSERT_TRUE(read_u64(KPTR_RESTRICT, &self->kptr_restrict));
 }
 

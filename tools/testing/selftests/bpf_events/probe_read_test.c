@@ -73,10 +73,7 @@ static int read_prog(struct area *area, int helper)
 
 FIXTURE_SETUP(probe_read)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	self->banner_addr = ksym("linux_banner");
 	if (!self->banner_addr)
 		SKIP(return, "CONFIG_KALLSYMS_ALL");

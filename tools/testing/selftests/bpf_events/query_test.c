@@ -39,11 +39,9 @@ FIXTURE_VARIANT_ADD(query, kretprobe_pmu) {
 
 FIXTURE_SETUP(query)
 {
-	const char *missing = prepare();
 	int i, prog;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));
 	for (i = 0; i < variant->progs; i++) {

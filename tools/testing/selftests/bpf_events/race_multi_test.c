@@ -68,10 +68,7 @@ FIXTURE_VARIANT_ADD(race, uprobe_session) {
 
 FIXTURE_SETUP(race)
 {
-	const char *missing = multi_prepare() ?: uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, multi_prepare() ?: uprobe_prepare());
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	ASSERT_EQ(0, area_create(&self->area));
@@ -135,7 +132,7 @@ TEST_F(race, close_against_running_programs)
 	hitters_stop(&self->hitters);
 }
 
-/* Of those who stay not one hit is lost */
+/* Links that stay lose no hit */
 TEST_F(race, others_come_and_go)
 {
 	int i, link, other, n, stay[2], ok = 1;
@@ -320,10 +317,7 @@ FIXTURE_VARIANT_ADD(module, session) {
 
 FIXTURE_SETUP(module)
 {
-	const char *missing = module_prepare(&self->loader.path);
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, module_prepare(&self->loader.path));
 	ASSERT_EQ(0, area_create(&self->area));
 }
 

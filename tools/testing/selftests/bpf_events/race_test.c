@@ -57,10 +57,7 @@ static long hit_here_and_there(int arg)
 
 FIXTURE_SETUP(race)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	ASSERT_EQ(0, area_create(&self->area));
@@ -117,7 +114,7 @@ TEST_F(race, close_against_running_programs)
 	hitters_stop(&self->hitters);
 }
 
-/* The wait for those who are in the program is long, and others come meanwhile */
+/* The wait for runs of the program is long, and other programs come meanwhile */
 TEST_F(race, close_against_slow_programs)
 {
 	__u64 end = deadline();

@@ -35,11 +35,9 @@ FIXTURE(threads) {
 
 FIXTURE_SETUP(threads)
 {
-	const char *missing = prepare();
 	struct crowd *c = &self->crowd;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	ASSERT_EQ(0, area_create(&c->area));

@@ -46,10 +46,7 @@ FIXTURE_VARIANT_ADD(race_tracing, fmod_ret) {
 
 FIXTURE_SETUP(race_tracing)
 {
-	const char *missing = tracing_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, tracing_prepare());
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	ASSERT_EQ(0, area_create(&self->area));
@@ -119,8 +116,8 @@ static int thread_prog(union bpf_attr *attr, struct area *area)
 }
 
 /*
- * A program can be preempted: the hit of whoever runs then on this CPU is a
- * miss, until the program goes on. Who sleeps lets it.
+ * A program can be preempted: the hit of another task on this CPU is a miss
+ * then, until the program goes on. A task that sleeps lets it.
  */
 static bool hit_is_seen(struct area *area)
 {
@@ -201,10 +198,7 @@ FIXTURE(race_module) {
 
 FIXTURE_SETUP(race_module)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	self->path = sample_module();
 	if (!self->path)
 		SKIP(return, "CONFIG_SAMPLE_TRACE_EVENTS=m");

@@ -33,10 +33,7 @@ FIXTURE_VARIANT_ADD(raw_tp_error, writable) {
 
 FIXTURE_SETUP(raw_tp_error)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	load_attr(&self->attr, variant->type, 0, 0);
 	self->prog = own_count_prog(&self->attr, &self->area);

@@ -20,10 +20,7 @@ FIXTURE(raw_tp) {
 
 FIXTURE_SETUP(raw_tp)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	raw_tp_attr(&self->attr);
 }

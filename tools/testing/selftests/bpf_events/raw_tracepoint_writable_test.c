@@ -19,10 +19,7 @@ FIXTURE(writable) {
 
 FIXTURE_SETUP(writable)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->target = prog_load_type(BPF_PROG_TYPE_SOCKET_FILTER, 0, 0);
 	ASSERT_LE(0, self->target);

@@ -32,10 +32,7 @@ FIXTURE_VARIANT_ADD(record, kretprobe_pmu) {
 
 FIXTURE_SETUP(record)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));

@@ -66,10 +66,7 @@ FIXTURE_VARIANT_ADD(nested, kretprobe_in_breakpoint) {
 
 FIXTURE_SETUP(nested)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	if (optimize_save(&self->optimize))
 		ASSERT_EQ(0, write_file(OPTIMIZE, 0, "%d", variant->optimize));
@@ -191,10 +188,7 @@ FIXTURE(missed) {
 
 FIXTURE_SETUP(missed)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 }
 

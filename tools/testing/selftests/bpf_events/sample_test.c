@@ -217,10 +217,7 @@ static int sample_open(struct probe *probe, struct area *area, struct perf_event
 
 FIXTURE_SETUP(sample)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, 0));
@@ -334,10 +331,7 @@ FIXTURE(when) {
 
 FIXTURE_SETUP(when)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, 0));

@@ -4,24 +4,14 @@
 #include <sys/stat.h>
 
 #include "common.h"
-#include "error_log.h"
-#include "overflow.h"
-#include "umulti.h"
-#include "ways.h"
-
-#define SCOPE TRACEFS "/bpf_scope"
-#define BUDGET TRACEFS "/bpf_budget"
+#include "limits.h"
 
 /* Cgroups */
 #define OUTER "/bpf_events"
 #define INNER OUTER "/in"
 
 #define BAD_LINE "Write bpf-id:ID, and a cgroup as /proc/PID/cgroup has it behind 0::, or all"
-#define BAD_ID "Not the id of a program, write bpf-id:ID"
-#define NO_ADMIN "To limit programs takes CAP_SYS_ADMIN"
-#define NO_PROG "No program has this id"
 #define NO_CGROUP "Cgroup v2 has no cgroup with this path"
-#define NOT_ON_EVENTS "Programs on probes, tracepoints and perf events can be limited, this is none"
 
 FIXTURE(scope) {
 	struct area area;
@@ -39,10 +29,7 @@ static const char *dir(const FIXTURE_DATA(scope) * self, const char *cgroup)
 
 FIXTURE_SETUP(scope)
 {
-	const char *missing = ways_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, ways_prepare());
 	snprintf(self->root, sizeof(self->root), "/tmp/bpf_events.XXXXXX");
 	ASSERT_NE(NULL, mkdtemp(self->root));
 	if (mount("cgroup2", self->root, "cgroup2", 0, NULL)) {
@@ -77,14 +64,12 @@ static int enter(const FIXTURE_DATA(scope) * self, const char *cgroup)
 
 static int set_scope(int prog, const char *cgroup)
 {
-	return write_file(SCOPE, 0, "bpf-id:%u %s\n", prog_id(prog), cgroup);
+	return set_limit(SCOPE, prog, cgroup);
 }
 
 static const char *scopes(void)
 {
-	static char text[1024];
-
-	return read_file(SCOPE, text, sizeof(text)) < 0 ? "nothing" : text;
+	return limits(SCOPE);
 }
 
 /*
@@ -116,47 +101,16 @@ static const char *wrong(const FIXTURE_DATA(scope) * self, int fd, void (*hit_it
 TEST_F(scope, every_way)
 {
 	const struct way *way;
-	struct probe probe;
-	int i, fd, prog;
+	struct limited l;
+	int i;
 
-	for (i = 0; i < WAYS; i++) {
-		way = &ways[i];
-		if (way_has_trampoline(way))
-			continue;
-		prog = way_count_prog(way, &own_place, &self->area, i);
-		ASSERT_EQ(0, set_scope(prog, OUTER)) TH_LOG("%s", way->name);
-		ASSERT_EQ(0, way_create(way, &own_place, &probe)) TH_LOG("%s", way->name);
-		fd = way_attach(way, &own_place, &probe, prog);
-		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
-		EXPECT_STREQ("nothing", wrong(self, fd, way->tracepoint ? hit_rename : hit,
-					      way_runs(way)))
+	for (i = 0; (way = limited_way(i)); i++) {
+		ASSERT_EQ(0, limited_attach(&l, way, &self->area, SCOPE, OUTER))
 			TH_LOG("%s", way->name);
-		EXPECT_STREQ(OUTER, fdinfo_text(fd, "bpf_scope")) TH_LOG("%s", way->name);
-		close(fd);
-		close(prog);
-	}
-}
-
-static void call_it(void)
-{
-	call_user(0, 1);
-}
-
-TEST_F(scope, user_code)
-{
-	const struct way *way;
-	int i, fd, prog;
-
-	for (i = 0; i < UPROBE_WAYS; i++) {
-		way = &uprobe_ways[i];
-		prog = count_prog_as(&self->area, i, 0, way->attach);
-		ASSERT_EQ(0, set_scope(prog, OUTER)) TH_LOG("%s", way->name);
-		fd = uprobe_way_attach(way, user_func1, prog);
-		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
-		EXPECT_STREQ("nothing", wrong(self, fd, call_it, way_runs(way)))
+		EXPECT_STREQ("nothing", wrong(self, l.fd, l.hit, way_runs(way)))
 			TH_LOG("%s", way->name);
-		close(fd);
-		close(prog);
+		EXPECT_STREQ(OUTER, fdinfo_text(l.fd, "bpf_scope")) TH_LOG("%s", way->name);
+		limited_detach(&l);
 	}
 }
 
@@ -173,7 +127,7 @@ TEST_F(scope, sleepable)
 	ASSERT_EQ(0, set_scope(prog, OUTER));
 	fd = umulti_link_one(user_func1, BPF_TRACE_UPROBE_MULTI, 0, 0, prog);
 	ASSERT_LE(0, fd);
-	EXPECT_STREQ("nothing", wrong(self, fd, call_it, 1));
+	EXPECT_STREQ("nothing", wrong(self, fd, hit_user_func, 1));
 }
 
 TEST_F(scope, perf_event)
@@ -213,7 +167,7 @@ TEST_F(scope, and_budget)
 	int fd, prog = count_prog(&self->area, 0, 0);
 	struct probe probe;
 
-	ASSERT_EQ(0, write_file(BUDGET, 0, "bpf-id:%u 1", prog_id(prog)));
+	ASSERT_EQ(0, set_limit(BUDGET, prog, "1"));
 	ASSERT_EQ(0, set_scope(prog, OUTER));
 	ASSERT_EQ(0, probe_create(&probe, PROBE_PMU));
 	fd = attach_link(&probe, prog, 0);
@@ -352,17 +306,9 @@ TEST_F(scope, in_a_namespace)
 	EXPECT_STREQ(text, scopes());
 }
 
-/* @what is written and refused, with the caret at @pos, and nothing changes */
 static bool refused(const char *what, int err, const char *error, int pos)
 {
-	const char *entry = entry_at("bpf_scope", error, what, pos);
-	int ret = write_file(SCOPE, 0, "%s", what);
-	const char *got = entries();
-
-	if (ret == -err && !strcmp(entry, got) && !*scopes())
-		return true;
-	fprintf(stderr, "# %s: %d, %s# %s", what, ret, got, scopes());
-	return false;
+	return limit_refused(SCOPE, "", what, err, error, pos);
 }
 
 TEST_F(scope, refusals)

@@ -55,10 +55,7 @@ static bool is_pending(int sig)
 
 FIXTURE_SETUP(signal)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	self->rig.fd = -1;
 	ASSERT_EQ(0, area_create(&self->rig.area));
 	ASSERT_EQ(0, variant->flags & PROBE_USER ?
@@ -196,10 +193,7 @@ FIXTURE_VARIANT_ADD(elsewhere, thread) {
 
 FIXTURE_SETUP(elsewhere)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	self->rig.fd = -1;
 	ASSERT_EQ(0, area_create(&self->rig.area));
 }

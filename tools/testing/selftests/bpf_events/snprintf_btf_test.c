@@ -17,10 +17,7 @@ FIXTURE(print) {
 
 FIXTURE_SETUP(print)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	if (access(VMLINUX_BTF, R_OK))
 		SKIP(return, "CONFIG_DEBUG_INFO_BTF");
 	ASSERT_EQ(0, rig_create(&self->rig, 0));

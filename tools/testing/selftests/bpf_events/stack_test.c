@@ -11,10 +11,7 @@ FIXTURE(stack) {
 
 FIXTURE_SETUP(stack)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, rig_create(&self->rig, 0));
 }

@@ -29,10 +29,7 @@ FIXTURE_VARIANT_ADD(stats, kretprobe_pmu) {
 
 FIXTURE_SETUP(stats)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, probe_create(&self->probe, variant->flags));
 }

@@ -52,10 +52,7 @@ static long hit_body_arg(int pid)
 
 FIXTURE_SETUP(change)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, variant->body ?
 			     probe_create_body(&self->probe, "event", BODY_FUNC, 0) :
@@ -267,7 +264,7 @@ TEST_F(change, traced)
 	close(self->fd);
 }
 
-/* Who is there when the program comes */
+/* Other consumers are there when the program comes */
 TEST_F(change, program_second)
 {
 	int i, fd;

@@ -58,10 +58,7 @@ FIXTURE_VARIANT_ADD(task_fd, uretprobe_pmu) {
 
 FIXTURE_SETUP(task_fd)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, variant->flags & PROBE_USER ?
 			     uprobe_create(&self->probe, variant->flags) :
@@ -229,10 +226,7 @@ FIXTURE(place) {
 
 FIXTURE_SETUP(place)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = count_prog(&self->area, 0, 0);
 	ASSERT_LE(0, self->prog);

@@ -22,10 +22,7 @@ FIXTURE(task) {
 
 FIXTURE_SETUP(task)
 {
-	const char *missing = prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, prepare());
 	ASSERT_EQ(0, rig_create(&self->rig, 0));
 }
 

@@ -10,10 +10,7 @@ FIXTURE(tp_btf) {
 
 FIXTURE_SETUP(tp_btf)
 {
-	const char *missing = tracing_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, tracing_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	tracing_attr(&self->attr, BPF_TRACE_RAW_TP, "task_rename");
 }

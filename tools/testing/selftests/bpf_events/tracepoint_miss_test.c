@@ -44,10 +44,7 @@ FIXTURE_VARIANT_ADD(nested, in_kprobe) {
 
 FIXTURE_SETUP(nested)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->area));
 	self->perf = perf_open_event(PRINTK);

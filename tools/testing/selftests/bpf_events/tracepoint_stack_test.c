@@ -37,10 +37,7 @@ FIXTURE_VARIANT_ADD(stack, sys_exit) {
 
 FIXTURE_SETUP(stack)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->area));
 	load_attr(&self->attr, BPF_PROG_TYPE_TRACEPOINT, 0, 0);
@@ -133,13 +130,11 @@ static void hit_kfree(void)
  */
 TEST(user_stack_while_calls_are_forgotten)
 {
-	const char *missing = filter_prepare();
 	union bpf_attr attr;
 	struct probe probe;
 	struct area area;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&area));
 	dive_area = &area;

@@ -154,10 +154,7 @@ static int tp_attach(bool link, int perf, int prog, int *link_fd)
 
 FIXTURE_SETUP(tracepoint)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	self->name = strchr(variant->event, '/') + 1;
 	ASSERT_EQ(0, find_field(variant->event, variant->field, &self->field));
 	ASSERT_EQ(variant->size, self->field.size);
@@ -312,10 +309,7 @@ FIXTURE(program) {
 
 FIXTURE_SETUP(program)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->perf = perf_open_event(RENAME);
 	ASSERT_LE(0, self->perf);

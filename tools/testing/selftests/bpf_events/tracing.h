@@ -74,6 +74,13 @@ static inline int tracing_open_drop(int prog)
 	return fd;
 }
 
+static inline bool lsm_runs_programs(void)
+{
+	char line[256];
+
+	return find_line("/sys/kernel/security/lsm", "bpf", line, sizeof(line));
+}
+
 static inline const char *tracing_prepare(void)
 {
 	const char *missing = prepare();

@@ -16,10 +16,7 @@ FIXTURE(tracing_error) {
 
 FIXTURE_SETUP(tracing_error)
 {
-	const char *missing = tracing_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, tracing_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	tracing_attr(&self->attr, BPF_TRACE_FENTRY, FUNC);
 	self->func = self->attr.attach_btf_id;

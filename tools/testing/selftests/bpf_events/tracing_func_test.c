@@ -16,10 +16,7 @@ FIXTURE(function) {
 
 FIXTURE_SETUP(function)
 {
-	const char *missing = tracing_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, tracing_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 }
 

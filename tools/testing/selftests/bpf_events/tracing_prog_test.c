@@ -25,10 +25,7 @@ FIXTURE_VARIANT_ADD(tracing_prog, fexit) {
 
 FIXTURE_SETUP(tracing_prog)
 {
-	const char *missing = tracing_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, tracing_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->target = target_load(types_load());
 	ASSERT_LE(0, self->target);

@@ -38,10 +38,7 @@ FIXTURE_VARIANT_ADD(tracing, tp_btf) {
 
 FIXTURE_SETUP(tracing)
 {
-	const char *missing = tracing_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, tracing_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	tracing_attr(&self->attr, variant->attach, variant->name);
 	ASSERT_LT(0, (int)self->attr.attach_btf_id);

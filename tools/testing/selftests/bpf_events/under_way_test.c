@@ -12,6 +12,9 @@
 /* Slots of the area */
 enum { BEGUN, ENDED, MAY_END };
 
+/* As long as it takes until it may end, also where other programs have the host */
+#define TOLD_MS 60000
+
 /*
  * The first run goes on until it may end, but for @ms at most, and turns its hit
  * down; others do nothing
@@ -23,16 +26,20 @@ static int first_slow_prog(struct area *area, enum bpf_prog_type type,
 		AREA(BPF_REG_6, area, BEGUN),
 		BPF_MOV64_IMM(BPF_REG_1, 1),
 		BPF_ATOMIC_OP(BPF_DW, BPF_ADD | BPF_FETCH, BPF_REG_6, BPF_REG_1, 0),
-		BPF_JMP_IMM(BPF_JNE, BPF_REG_1, 0, 12),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_1, 0, 15),
 		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
 		BPF_MOV64_REG(BPF_REG_7, BPF_REG_0),
 		BPF_LD_IMM64(BPF_REG_1, ms * 1000000ULL),
 		BPF_ALU64_REG(BPF_ADD, BPF_REG_7, BPF_REG_1),
-		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 4, 0),
+		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 7, 0),
+		/* There are 8 million rounds at most, so one takes its time */
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
+		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
 		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
 		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_6, 8 * (MAY_END - BEGUN)),
 		BPF_JMP_IMM(BPF_JNE, BPF_REG_1, 0, 1),
-		BPF_JMP_REG(BPF_JLT, BPF_REG_0, BPF_REG_7, -5),
+		BPF_JMP_REG(BPF_JLT, BPF_REG_0, BPF_REG_7, -8),
 		BPF_MOV64_IMM(BPF_REG_1, 1),
 		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_6, BPF_REG_1, 8 * (ENDED - BEGUN)),
 		BPF_MOV64_IMM(BPF_REG_0, 0),
@@ -250,10 +257,7 @@ FIXTURE_VARIANT_ADD(under_way, sys_enter_lone_filter) {
 
 FIXTURE_SETUP(under_way)
 {
-	const char *missing = filter_prepare() ?: multi_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare() ?: multi_prepare());
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	ASSERT_EQ(0, pin(0));
@@ -302,7 +306,7 @@ static bool closer_waits(struct closer *closer)
 	return tid && task_state(tid) == 'D';
 }
 
-/* And nobody else waits who has to do with events: it holds no lock of theirs then */
+/* And other users of events do not wait: it holds no lock of theirs then */
 TEST_F(under_way, close_waits)
 {
 	/* In an overflow interrupts are off: close() spins, and there is no CPU for us */
@@ -312,7 +316,7 @@ TEST_F(under_way, close_waits)
 	int prog;
 
 	prog = first_slow_prog(&self->area, variant->type, variant->attach_type,
-			       variant->flags, spins ? 300 : 5000);
+			       variant->flags, spins ? 300 : TOLD_MS);
 	ASSERT_LE(0, prog);
 	closer.fd = variant->attach(variant->kind, prog);
 	ASSERT_LE(0, closer.fd);
@@ -336,10 +340,7 @@ FIXTURE(filter) {
 
 FIXTURE_SETUP(filter)
 {
-	const char *missing = filter_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, filter_prepare());
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	ASSERT_EQ(0, pin(0));
@@ -368,7 +369,7 @@ TEST_F(filter, is_asked_by_hits_before_it)
 	pthread_t hitter, thread;
 
 	ASSERT_LE(0, filter_attach(INSTANCE2, kind->event,
-				   first_slow_prog(&self->area, kind->type, 0, 0, 5000)));
+				   first_slow_prog(&self->area, kind->type, 0, 0, TOLD_MS)));
 	closer.fd = filter_attach(INSTANCE, kind->event,
 				  filter_prog(&self->area, ASKED, kind->type));
 	ASSERT_LE(0, closer.fd);
@@ -406,7 +407,7 @@ TEST_F(filter, close_waits_for_what_0_has_removed)
 	/* Stays on, so that the filter is removed before the wait */
 	ASSERT_EQ(0, event_enable(INSTANCE, kind->event, true));
 	closer.fd = filter_attach(INSTANCE, kind->event,
-				  first_slow_prog(&self->area, kind->type, 0, 0, 5000));
+				  first_slow_prog(&self->area, kind->type, 0, 0, TOLD_MS));
 	ASSERT_LE(0, closer.fd);
 	ASSERT_EQ(0, pthread_create(&clearer, NULL, clear_here, &self->area));
 	ASSERT_EQ(0, pthread_create(&hitter, NULL, hit_elsewhere, (void *)kind));
@@ -442,13 +443,41 @@ TEST_F(filter, what_comes_holds_up_nobody)
 
 	ASSERT_EQ(0, event_enable(INSTANCE, kind->event, true));
 	ASSERT_LE(0, filter_attach(INSTANCE2, kind->event,
-				   first_slow_prog(&self->area, kind->type, 0, 0, 5000)));
+				   first_slow_prog(&self->area, kind->type, 0, 0, TOLD_MS)));
 	closer.fd = filter_prog(&self->area, ASKED, kind->type);
 	ASSERT_LE(0, closer.fd);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, attach_here, &closer));
 	ASSERT_EQ(0, pthread_create(&hitter, NULL, hit_elsewhere, (void *)kind));
 	EXPECT_TRUE(wait_until(closer_waits(&closer)));
 	EXPECT_STREQ("none", event_text(TRACEFS, "task/task_newtask", "filter"));
+	EXPECT_EQ(0, area_get(&self->area, ENDED));
+
+	area_set(&self->area, MAY_END, 1);
+	pthread_join(thread, NULL);
+	EXPECT_TRUE(closer.ended);
+	EXPECT_LE(0, closer.fd);
+	pthread_join(hitter, NULL);
+}
+
+/* The same, if the event was switched off meanwhile, which waits for nobody */
+TEST_F(filter, what_comes_waits_for_hits_before_it_was_off)
+{
+	const struct kind *kind = &tracepoint_kind;
+	struct closer closer = { .area = &self->area };
+	pthread_t hitter, thread;
+
+	/* This one first: a tracepoint waits when the first that it calls goes */
+	ASSERT_LE(0, filter_attach(INSTANCE2, kind->event,
+				   first_slow_prog(&self->area, kind->type, 0, 0, TOLD_MS)));
+	ASSERT_EQ(0, event_enable(INSTANCE, kind->event, true));
+	closer.fd = filter_prog(&self->area, ASKED, kind->type);
+	ASSERT_LE(0, closer.fd);
+	ASSERT_EQ(0, pthread_create(&hitter, NULL, hit_elsewhere, (void *)kind));
+	ASSERT_TRUE(wait_until(area_get(&self->area, BEGUN)));
+	ASSERT_EQ(0, event_enable(INSTANCE, kind->event, false));
+	ASSERT_EQ(0, area_get(&self->area, ENDED));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, attach_here, &closer));
+	EXPECT_TRUE(wait_until(closer_waits(&closer)));
 	EXPECT_EQ(0, area_get(&self->area, ENDED));
 
 	area_set(&self->area, MAY_END, 1);

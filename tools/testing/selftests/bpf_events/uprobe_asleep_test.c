@@ -72,11 +72,9 @@ static int wake_sleeper(void *arg)
 
 FIXTURE_SETUP(asleep)
 {
-	const char *missing = uprobe_prepare() ?: late_page_missing();
 	int prog;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare() ?: late_page_missing());
 	ASSERT_EQ(0, late_page_create(&self->page));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create(&self->probe, 0));
@@ -111,7 +109,7 @@ static const struct leaver {
 	{ BY_MULTI, 0 },
 	{ BY_MULTI, BPF_F_UPROBE_MULTI_RETURN },
 }, sleepable_leavers[] = {
-	/* A link releases its perf event late, wherever it is among those who leave */
+	/* A link releases its perf event late, wherever it stands among these */
 	{ BY_LINK, PROBE_PMU, true },
 	{ BY_EVENT, PROBE_PMU, true },
 	{ BY_LINK, PROBE_PMU, true },

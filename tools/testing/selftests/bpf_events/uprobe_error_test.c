@@ -35,10 +35,7 @@ FIXTURE_VARIANT_ADD(place, uretprobe_pmu) {
 
 FIXTURE_SETUP(place)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	self->offset = file_offset(user_func);
 	ASSERT_NE(0, self->offset);
 }
@@ -112,10 +109,7 @@ FIXTURE(pmu) {
 
 FIXTURE_SETUP(pmu)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create(&self->probe, PROBE_PMU));
 	ASSERT_EQ(0, probe_attr(&self->probe, &self->attr));
@@ -202,10 +196,7 @@ FIXTURE_VARIANT_ADD(refused, uretprobe_pmu) {
 
 FIXTURE_SETUP(refused)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create(&self->probe, variant->flags));
 	self->perf = probe_open(&self->probe);

@@ -39,10 +39,7 @@ FIXTURE_VARIANT_ADD(killed, uprobe_multi) {
 
 FIXTURE_SETUP(killed)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, user_probes());
 	ASSERT_EQ(0, area_create(&self->area));
 }
@@ -125,10 +122,7 @@ FIXTURE(shared) {
 
 FIXTURE_SETUP(shared)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, user_probes());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create_at(&self->probe, "event", SELF, file_offset(user_func1), 0, 0));
@@ -171,12 +165,10 @@ FIXTURE(attaching) {
 FIXTURE_SETUP(attaching)
 {
 	static __u64 offsets[PROBES], refs[PROBES];
-	const char *missing = uprobe_prepare();
 	struct umulti multi;
 	int i;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, user_probes());
 	ASSERT_EQ(0, area_create(&self->area));
 	umulti_init(&multi, 0);

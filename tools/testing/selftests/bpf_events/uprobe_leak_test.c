@@ -43,10 +43,7 @@ FIXTURE_VARIANT_ADD(leak, uprobe_multi) {
 
 FIXTURE_SETUP(leak)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, user_probes());
 	ASSERT_EQ(0, area_create(&self->area));
 	self->file = memfd_create("library", 0);
@@ -216,7 +213,7 @@ TEST_F(leak, changed_file_is_probed_once_more)
 	close(fd);
 }
 
-/* Calls that have not returned do not keep the place for who has probed it before */
+/* Calls that have not returned do not keep the place for an earlier probe */
 
 static int held(int (*wait)(int fd), int fd)
 {
@@ -390,10 +387,7 @@ FIXTURE(no_memory) {
 
 FIXTURE_SETUP(no_memory)
 {
-	const char *missing = uprobe_prepare() ?: memcg_create(&self->memcg);
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare() ?: memcg_create(&self->memcg));
 	ASSERT_EQ(0, user_probes());
 	ASSERT_EQ(0, area_create(&self->area));
 }

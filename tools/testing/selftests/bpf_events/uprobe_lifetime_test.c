@@ -60,10 +60,7 @@ static unsigned char first_byte(void)
 
 FIXTURE_SETUP(lifetime)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	self->code = first_byte();
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create(&self->probe, variant->flags));
@@ -165,11 +162,9 @@ FIXTURE(sibling) {
 
 FIXTURE_SETUP(sibling)
 {
-	const char *missing = uprobe_prepare();
 	struct probe probe;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->area));
 	self->body = file_offset(user_body);
@@ -210,11 +205,9 @@ FIXTURE(joined) {
 
 FIXTURE_SETUP(joined)
 {
-	const char *missing = uprobe_prepare();
 	pid_t child;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create(&self->probe, 0));
 	child = holder(&self->pipe_fd);
@@ -334,10 +327,7 @@ static void tell(FIXTURE_DATA(handover) * self, int what)
 
 FIXTURE_SETUP(handover)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");
 	if (!ksym("_raw_read_lock") || !ksym("_raw_write_lock"))
@@ -483,10 +473,7 @@ FIXTURE_VARIANT_ADD(ref_ctr, uprobe_pmu_link) {
 
 FIXTURE_SETUP(ref_ctr)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create_at(&self->probe, "event", SELF,
 				      file_offset(user_func),

@@ -38,10 +38,7 @@ FIXTURE_VARIANT_ADD(error, return) {
 
 FIXTURE_SETUP(error)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_LT(0, readlink(SELF, self->exe, sizeof(self->exe) - 1));
 	ASSERT_EQ(0, area_create(&self->area));
 	self->prog = tally_prog(&self->area, BPF_TRACE_UPROBE_MULTI, 0);

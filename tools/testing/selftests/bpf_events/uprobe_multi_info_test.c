@@ -35,10 +35,7 @@ FIXTURE_VARIANT_ADD(info, return) {
 
 FIXTURE_SETUP(info)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_LT(0, readlink(SELF, self->exe, sizeof(self->exe) - 1));
 	ASSERT_EQ(0, area_create(&self->area));
 	umulti_init(&self->t.multi, variant->flags);

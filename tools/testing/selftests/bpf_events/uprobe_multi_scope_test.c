@@ -169,10 +169,7 @@ FIXTURE_VARIANT_ADD(scope, return) {
 
 FIXTURE_SETUP(scope)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	umulti_init(&self->multi, variant->flags);
 	umulti_count_refs(&self->multi);

@@ -31,12 +31,10 @@ FIXTURE_VARIANT_ADD(sleepable, return) {
 
 FIXTURE_SETUP(sleepable)
 {
-	const char *missing = uprobe_prepare();
 	__u64 text[2] = { TEXT, TEXT };
 	int file;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	umulti_init(&self->multi, variant->flags);
 

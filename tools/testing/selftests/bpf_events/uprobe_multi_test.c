@@ -27,10 +27,7 @@ FIXTURE_VARIANT_ADD(umulti, return) {
 
 FIXTURE_SETUP(umulti)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	umulti_init(&self->multi, variant->flags);
 	self->prog = tally_prog(&self->area, BPF_TRACE_UPROBE_MULTI, 0);

@@ -82,12 +82,10 @@ static const char * const dirs[] = { "lower", "empty", "merged" };
 
 FIXTURE_SETUP(remap)
 {
-	const char *missing = uprobe_prepare();
 	char name[16];
 	int i;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	snprintf(self->dir, sizeof(self->dir), "/tmp/remap-XXXXXX");
 	ASSERT_NE(NULL, mkdtemp(self->dir));

@@ -42,10 +42,7 @@ FIXTURE_VARIANT_ADD(scope, uprobe_pmu_link) {
 
 FIXTURE_SETUP(scope)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create(&self->probe, variant->flags));
 }

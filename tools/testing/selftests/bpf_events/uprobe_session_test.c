@@ -35,10 +35,7 @@ FIXTURE_VARIANT_ADD(session, sleepable) {
 
 FIXTURE_SETUP(session)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	if (access(VMLINUX_BTF, F_OK))
 		SKIP(return, "CONFIG_DEBUG_INFO_BTF");
 	ASSERT_EQ(0, pin(0));
@@ -315,7 +312,7 @@ static void change_links(void *arg)
 	}
 }
 
-/* A return is for those who have seen the entry, and are still there */
+/* A return is for links that have seen the entry, and are still there */
 TEST_F(session, links_change_during_a_call)
 {
 	struct change change = {

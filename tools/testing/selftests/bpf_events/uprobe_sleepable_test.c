@@ -43,12 +43,10 @@ FIXTURE_VARIANT_ADD(sleepable, uprobe_pmu_link) {
 
 FIXTURE_SETUP(sleepable)
 {
-	const char *missing = uprobe_prepare();
 	__u64 pair[2] = { TEXT, TEXT };
 	int file;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create(&self->probe, variant->flags));
 
@@ -165,10 +163,7 @@ FIXTURE(refused) {
 
 FIXTURE_SETUP(refused)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 }
 

@@ -127,10 +127,7 @@ INSN(vaddps_rip_relative, "vaddps insn_nop(%rip), %xmm1, %xmm0", .vector = true)
 
 FIXTURE_SETUP(insn)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	if (variant->vector && !has_vectors())
 		SKIP(return, "a CPU with AVX2 and FMA");
 	ASSERT_EQ(0, area_create(&self->area));
@@ -212,11 +209,9 @@ static void *load_in_thread(void *page)
 FIXTURE_SETUP(step)
 {
 	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
-	const char *missing = uprobe_prepare() ?: late_page_missing();
 	struct probe probe;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare() ?: late_page_missing());
 	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
 	ASSERT_EQ(0, sigaction(SIGSEGV, &action, NULL));
 	ASSERT_EQ(0, late_page_create(&self->page));
@@ -336,11 +331,9 @@ static void on_trap(int signal, siginfo_t *info, void *context)
 FIXTURE_SETUP(trap)
 {
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
-	const char *missing = uprobe_prepare();
 	struct probe probe;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, sigaction(SIGTRAP, &action, NULL));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create_at(&probe, "", SELF, file_offset(stepped), 0, PROBE_PMU));
@@ -399,11 +392,9 @@ FIXTURE(stack) {
 
 FIXTURE_SETUP(stack)
 {
-	const char *missing = uprobe_prepare();
 	struct probe probe;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	self->page = sysconf(_SC_PAGESIZE);
 	self->pages = mmap(NULL, 2 * self->page, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -49,10 +49,7 @@ FIXTURE_VARIANT_ADD(uprobe, uretprobe_pmu_link) {
 
 FIXTURE_SETUP(uprobe)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, pin(0));
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create(&self->probe, variant->flags));
@@ -243,10 +240,7 @@ FIXTURE_VARIANT_ADD(inside, uprobe_pmu) {
 
 FIXTURE_SETUP(inside)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create_at(&self->probe, "event", SELF,
 				      file_offset(user_body), 0,
@@ -299,10 +293,7 @@ FIXTURE_VARIANT_ADD(info, uretprobe_pmu) {
 
 FIXTURE_SETUP(info)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create(&self->probe, variant->flags));
 }
@@ -382,13 +373,11 @@ FIXTURE_VARIANT_ADD(files, uretprobe) {
 
 FIXTURE_SETUP(files)
 {
-	const char *missing = uprobe_prepare();
 	struct probe probe;
 	char path[64];
 	int i;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	for (i = 0; i < 2; i++) {
 		self->fds[i] = code_file();
@@ -459,10 +448,7 @@ FIXTURE_VARIANT_ADD(left, uretprobe_pmu) {
 
 FIXTURE_SETUP(left)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, uprobe_create_at(&self->probe, "event", SELF, file_offset(dive), 0,
 				      variant->flags));
@@ -537,12 +523,10 @@ FIXTURE(places) {
 
 FIXTURE_SETUP(places)
 {
-	const char *missing = uprobe_prepare();
 	struct probe probe;
 	unsigned int i;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	for (i = 0; i < PLACES; i++) {
 		ASSERT_EQ(0, uprobe_create_at(&probe, "", SELF, file_offset(func_at(places, i)), 0,

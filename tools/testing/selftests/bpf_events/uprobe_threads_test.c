@@ -75,10 +75,7 @@ static int attach_funcs(struct area *area, int slot, const char *funcs, unsigned
 
 FIXTURE_SETUP(turn)
 {
-	const char *missing = uprobe_prepare();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, attach_funcs(&self->area, 0, variant->funcs, variant->flags));
 }
@@ -126,10 +123,7 @@ FIXTURE(crowd) {
 
 FIXTURE_SETUP(crowd)
 {
-	const char *missing = uprobe_prepare() ?: late_page_missing();
-
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, uprobe_prepare() ?: late_page_missing());
 	ASSERT_EQ(0, area_create(&self->area));
 	ASSERT_EQ(0, attach_funcs(&self->area, 0, stepped, 0));
 	ASSERT_EQ(0, attach_funcs(&self->area, 1, loads, 0));

@@ -16,8 +16,7 @@ FIXTURE_SETUP(vector)
 	const char *missing = prepare(), *path = test_module(TEST_MODULE);
 	int len;
 
-	if (missing)
-		SKIP(return, "%s", missing);
+	SKIP_WITHOUT(return, missing);
 	if (!path)
 		SKIP(return, "test_modules/" TEST_MODULE ".ko, of x86-64");
 	ASSERT_EQ(0, load_module(path));

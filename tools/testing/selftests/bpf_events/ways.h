@@ -78,6 +78,11 @@ static const struct way uprobe_ways[] = {
 
 #define UPROBE_WAYS ARRAY_SIZE(uprobe_ways)
 
+static inline bool way_is_user(const struct way *way)
+{
+	return way >= uprobe_ways && way < uprobe_ways + UPROBE_WAYS;
+}
+
 static inline const struct way *way_named(const char *name)
 {
 	const struct way *way = ways;
@@ -197,7 +202,7 @@ static inline bool way_sees_returns(const struct way *way)
 	return way->flags & PROBE_RETURN || way->attach == BPF_TRACE_FEXIT || way_runs(way) == 2;
 }
 
-/* An event of tracefs for those who need one: one for each of the ways */
+/* An event of tracefs, where the way needs one: one for each of the ways */
 static inline int way_create(const struct way *way, const struct place *place,
 			     struct probe *probe)
 {

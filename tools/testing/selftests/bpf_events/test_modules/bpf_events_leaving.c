@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A module whose exit waits until 1 is written to its parameter "leave". As long as
- * that takes it is going away, and its functions can still be found.
+ * that takes it is going away, and its functions can still be found. With "refuse"
+ * its init waits as well, and fails.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 
-static bool leave;
+static bool leave, refuse;
 
 static int bpf_events_leaving_set(const char *val, const struct kernel_param *kp)
 {
@@ -18,20 +19,30 @@ static const struct kernel_param_ops leave_ops = {
 	.set = bpf_events_leaving_set,
 };
 
+static void wait_to_leave(void)
+{
+	while (!READ_ONCE(leave))
+		msleep(20);
+}
+
 static int __init leaving_init(void)
 {
-	return 0;
+	if (!refuse)
+		return 0;
+	wait_to_leave();
+	return -ENODEV;
 }
 module_init(leaving_init);
 
 static void __exit leaving_exit(void)
 {
-	while (!READ_ONCE(leave))
-		msleep(20);
+	wait_to_leave();
 }
 module_exit(leaving_exit);
 
 module_param_cb(leave, &leave_ops, &leave, 0200);
 MODULE_PARM_DESC(leave, "1: go");
+module_param(refuse, bool, 0);
+MODULE_PARM_DESC(refuse, "1: do not be loaded, but wait first");
 MODULE_DESCRIPTION("Tests of probes on a module that is going away");
 MODULE_LICENSE("GPL");

@@ -7,7 +7,7 @@
 
 #include <linux/tracepoint.h>
 
-/* Only those who make the table of raw tracepoints have the macro */
+/* Only what makes the table of raw tracepoints has the macro */
 #undef DECLARE_BARE
 #ifdef DECLARE_TRACE_WRITABLE
 #define DECLARE_BARE(call, proto, args, size)				\
