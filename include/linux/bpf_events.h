@@ -93,6 +93,7 @@ bool bpf_prog_is_apart(const struct bpf_prog *prog);
 enum bpf_miss bpf_prog_enter_apart(struct bpf_run_below *below, const struct bpf_prog *prog);
 void bpf_prog_exit_apart(const struct bpf_run_below *below);
 void bpf_abandon_runs(void);
+void bpf_abandon_buffers(void);
 
 void bpf_limits_forget(const struct bpf_prog *prog);
 
@@ -221,6 +222,7 @@ static inline enum bpf_miss bpf_prog_enter_apart(struct bpf_run_below *below,
 
 static inline void bpf_prog_exit_apart(const struct bpf_run_below *below) { }
 static inline void bpf_abandon_runs(void) { }
+static inline void bpf_abandon_buffers(void) { }
 
 static inline void bpf_limits_forget(const struct bpf_prog *prog) { }
 

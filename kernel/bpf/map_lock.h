@@ -81,6 +81,17 @@ static __always_inline void bpf_map_wait_lock(raw_spinlock_t *lock)
 }
 
 /*
+ * The same, for the locks of storages, which are no operations of a map. For tasks and cgroups,
+ * bpf_storage_lock() keeps what waits from being on top of the holder. For sockets and inodes
+ * nothing does, and lockdep does not see it in NMI context.
+ */
+static __always_inline void bpf_map_wait_lock_irqsave(raw_spinlock_t *lock, unsigned long *flags)
+{
+	local_irq_save(*flags);
+	bpf_map_wait_lock(lock);
+}
+
+/*
  * bpf_map_trylock() - take a lock on top of an operation
  *
  * With CONFIG_SMP=n, raw_spin_trylock() does not know who has it, or takes it for a bug

@@ -608,10 +608,10 @@ static int filters_link(struct filter_request *req, struct bpf_event_filter **sp
 		filter = *spare;
 		*spare = filter->next;
 		/*
-		 * For triggers, there are hits of an event that is off softly. An event that
-		 * was switched off may have some under way, as nobody waits for them then.
+		 * An event that is off may have hits: for triggers, or from before it was
+		 * switched off, which does not wait for them.
 		 */
-		req->had_hits |= file->flags & (EVENT_FILE_FL_ENABLED | EVENT_FILE_FL_WAS_ENABLED);
+		req->had_hits |= file->flags & EVENT_FILE_FL_WAS_ENABLED;
 		filter_link(file, filter);
 		err = trace_event_enable_disable(file, 1, 0);
 		if (err) {
@@ -652,6 +652,36 @@ static int filters_set(struct filter_request *req)
 	return err;
 }
 
+static struct bpf_prog *filter_prog_by_fd(struct filter_request *req, u32 fd, int pos)
+{
+	struct bpf_prog *prog = bpf_prog_get(fd);
+
+	if (IS_ERR(prog))
+		return ERR_PTR(filter_refused(req, PTR_ERR(prog) == -EBADF ? FILTER_NO_FILE :
+					      FILTER_NO_PROG, pos));
+	return prog;
+}
+
+static struct bpf_prog *filter_prog_by_id(struct filter_request *req, u32 id, int pos)
+{
+	struct bpf_prog *prog;
+	int err;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return ERR_PTR(filter_refused(req, FILTER_NO_ADMIN, 0));
+	prog = bpf_prog_by_id(id);
+	if (IS_ERR(prog))
+		return ERR_PTR(filter_refused(req, FILTER_NO_ID, pos));
+	/* A descriptor has come by this already. */
+	err = security_bpf_prog(prog);
+	if (err) {
+		bpf_prog_put(prog);
+		filter_refused(req, FILTER_DENIED, pos);
+		return ERR_PTR(err);
+	}
+	return prog;
+}
+
 /*
  * Reads what follows "bpf-" into req->range.prog.
  */
@@ -659,43 +689,30 @@ static int filter_get_prog(struct filter_request *req)
 {
 	static const char by_fd[] = "bpf-", by_id[] = "bpf-id:";
 	bool is_id = str_has_prefix(req->text, by_id);
+	enum filter_error bad = is_id ? FILTER_BAD_ID : FILTER_BAD_FD;
 	int pos = is_id ? strlen(by_id) : strlen(by_fd);
 	const char *number = req->text + pos;
 	struct bpf_prog *prog;
 	char digits[16] = {};
 	size_t len;
 	u32 val;
-	int err;
 
 	len = strspn(number, "0123456789");
 	if (!len || len >= sizeof(digits))
-		return filter_refused(req, is_id ? FILTER_BAD_ID : FILTER_BAD_FD, pos);
+		return filter_refused(req, bad, pos);
 	if (number[len])
-		return filter_refused(req, isspace(number[len]) ? FILTER_JUNK :
-				      is_id ? FILTER_BAD_ID : FILTER_BAD_FD, pos + len);
+		return filter_refused(req, isspace(number[len]) ? FILTER_JUNK : bad, pos + len);
 	memcpy(digits, number, len);
 	if (kstrtou32(digits, 10, &val))
-		return filter_refused(req, is_id ? FILTER_BAD_ID : FILTER_BAD_FD, pos);
+		return filter_refused(req, bad, pos);
 
 	if (!perfmon_capable())
 		return filter_refused(req, FILTER_NO_PERFMON, 0);
-	if (is_id && !capable(CAP_SYS_ADMIN))
-		return filter_refused(req, FILTER_NO_ADMIN, 0);
-
-	prog = is_id ? bpf_prog_by_id(val) : bpf_prog_get(val);
+	prog = is_id ? filter_prog_by_id(req, val, pos) : filter_prog_by_fd(req, val, pos);
 	if (IS_ERR(prog))
-		return filter_refused(req, is_id ? FILTER_NO_ID : PTR_ERR(prog) == -EBADF ?
-				      FILTER_NO_FILE : FILTER_NO_PROG, pos);
-	if (is_id) {
-		/* A descriptor has come by this already. */
-		err = security_bpf_prog(prog);
-		if (err) {
-			bpf_prog_put(prog);
-			filter_refused(req, FILTER_DENIED, pos);
-			return err;
-		}
+		return PTR_ERR(prog);
+	if (is_id)
 		req->range.owner = NULL;
-	}
 	req->range.prog = prog;
 	req->pos = pos;
 	return 0;

@@ -36,6 +36,7 @@ extern const struct bpf_func_proto bpf_task_pt_regs_proto;
 const struct bpf_func_proto *bpf_perf_func_proto(enum bpf_func_id func_id);
 
 extern const struct bpf_func_proto bpf_perf_event_output_proto;
+void bpf_output_abandon(void);
 u64 bpf_regs_output(struct pt_regs *regs, struct bpf_map *map, u64 flags, void *data, u64 size,
 		    unsigned long ip);
 

@@ -239,7 +239,7 @@ enum kprobe_multi_error {
 	KPROBE_MULTI_BAD_ADDR,
 	KPROBE_MULTI_TWICE,
 	KPROBE_MULTI_NOT_INJECTABLE,
-	KPROBE_MULTI_MODULE_GOES,
+	KPROBE_MULTI_MODULE_NOT_LIVE,
 	KPROBE_MULTI_SESSION_RETURN,
 };
 
@@ -265,7 +265,7 @@ static struct tracing_refusal kprobe_multi_errors[] = {
 	[KPROBE_MULTI_TWICE] = { -ESRCH, "This symbol is in the list twice" },
 	[KPROBE_MULTI_NOT_INJECTABLE] = { -EINVAL,
 		"The program overrides return values, the function forbids it" },
-	[KPROBE_MULTI_MODULE_GOES] = { -EINVAL,
+	[KPROBE_MULTI_MODULE_NOT_LIVE] = { -EINVAL,
 		"The module of this function is not loaded yet, or goes away" },
 	[KPROBE_MULTI_SESSION_RETURN] = { -EINVAL,
 		"A session runs at both ends of a call, and takes no BPF_F_KPROBE_MULTI_RETURN" },
@@ -513,7 +513,7 @@ static int kprobe_multi_hold_modules(struct bpf_kprobe_multi_link *link,
 			gone = mod && !held && (module_is_coming(mod) || !try_module_get(mod));
 		}
 		if (gone)
-			return kprobe_multi_refuse_addr(log, KPROBE_MULTI_MODULE_GOES, addr);
+			return kprobe_multi_refuse_addr(log, KPROBE_MULTI_MODULE_NOT_LIVE, addr);
 		if (!mod || held)
 			continue;
 
@@ -761,10 +761,10 @@ static int kprobe_multi_check(const union bpf_attr *attr, const struct bpf_prog 
  * Context: process.
  * Return: the descriptor of the link, or
  *
- * * -EINVAL: unknown flags, or BPF_F_KPROBE_MULTI_RETURN of a session; not exactly
- *   one of syms and addrs; no functions; an
- *   address that cannot be traced; a program that may sleep; one that overrides
- *   return values where this is not allowed; a module that is not loaded yet, or goes away
+ * * -EINVAL: unknown flags, or BPF_F_KPROBE_MULTI_RETURN of a session; not exactly one of
+ *   syms and addrs; no functions; an address that cannot be traced; a program that may sleep;
+ *   one that overrides return values where this is not allowed; a module that is not loaded
+ *   yet, or goes away
  * * -E2BIG: more than KPROBE_MULTI_MAX_SITES functions, or a name that is too long
  * * -ESRCH: a symbol that does not exist, cannot be traced, or is there twice
  * * -EOPNOTSUPP: a kernel of 32 bits

@@ -39,6 +39,7 @@
 #include <linux/preempt.h>
 
 #include "bpf_trace.h"
+#include "bpf_trace_helpers.h"
 
 /* The innermost run on this CPU that is on top of another, or does not take the guard */
 static DEFINE_PER_CPU(const struct bpf_run_below *, runs_below);
@@ -382,5 +383,23 @@ void bpf_abandon_runs(void)
 	guard = __this_cpu_read(bpf_prog_active);
 	__this_cpu_write(bpf_prog_active, guard & BPF_GUARD_HELD ? 0 : guard & ~BPF_GUARD_APART);
 	bpf_miss_records_release(); /* where the task was in the midst of one */
+	preempt_enable_notrace();
+}
+
+/**
+ * bpf_abandon_buffers() - give back the buffers of helpers that this task is in: it dies
+ *
+ * Not with bpf_abandon_runs(): a debugger may let the task go on after that, and then it gives
+ * them back itself. Holders of buffers have preemption off. So in task context, all that are
+ * held on this CPU are of this task.
+ *
+ * Context: task, before preemption is enabled for its end.
+ */
+void bpf_abandon_buffers(void)
+{
+	preempt_disable_notrace();
+	bpf_bprintf_abandon();
+	bpf_output_abandon();
+	perf_callchain_abandon();
 	preempt_enable_notrace();
 }

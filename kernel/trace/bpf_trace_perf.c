@@ -132,6 +132,16 @@ out:
 }
 
 /**
+ * bpf_output_abandon() - give back the slots of writers that do not return on this CPU
+ *
+ * Context: task, with preemption disabled; the task dies.
+ */
+void bpf_output_abandon(void)
+{
+	__this_cpu_write(output_depth, 0);
+}
+
+/**
  * bpf_regs_output() - write a record with the registers that a program's context has
  * @regs: the registers
  * @map: a perf event array

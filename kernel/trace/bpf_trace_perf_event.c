@@ -67,9 +67,21 @@ static bool overflow_run(const struct bpf_attachment *att, struct perf_event *ev
 		.data = data,
 		.event = event,
 	};
+	struct perf_callchain_entry *held = NULL;
+	bool pass;
+	int rctx;
 
 	pe_complete_data(att->prog, event, data, regs);
-	return bpf_attachment_hit(att, &att->hit, &ctx);
+	/*
+	 * A stack that is taken while the program runs would fill the buffer of the sample's
+	 * anew. One that is taken before, or by a program on what writes the record, still does.
+	 */
+	if (data->sample_flags & PERF_SAMPLE_CALLCHAIN)
+		held = get_callchain_entry(&rctx);
+	pass = bpf_attachment_hit(att, &att->hit, &ctx);
+	if (held)
+		put_callchain_entry(rctx);
+	return pass;
 }
 
 /**

@@ -121,6 +121,7 @@ TEST_F(breakpoint, works_on_maps)
 		{ BPF_MAP_TYPE_STACK_TRACE }, { BPF_MAP_TYPE_HASH },
 		{ BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC }, { BPF_MAP_TYPE_LRU_HASH },
 		{ BPF_MAP_TYPE_LRU_HASH, BPF_F_NO_COMMON_LRU }, { BPF_MAP_TYPE_LPM_TRIE },
+		{ BPF_MAP_TYPE_TASK_STORAGE },
 	};
 	struct area *area = &self->area;
 	union bpf_attr attr;
@@ -133,17 +134,22 @@ TEST_F(breakpoint, works_on_maps)
 		ASSERT_LE(0, map);
 		area_set(area, OPS, 0);
 		area_set(area, REFUSED, 0);
-		/* First elsewhere */
+		/* First elsewhere, with all locks that maps of the type have */
 		raw_tp_attr(&attr);
 		prog = op_prog(&attr, area, NULL, maps[i].type, map);
 		fd = raw_tp_open(prog, "task_rename", 0);
 		ASSERT_LE(0, fd);
 		hit_rename();
+		hit_rename();
 		close(fd);
+		/* This task has storage in the first one */
+		if (maps[i].type == BPF_MAP_TYPE_TASK_STORAGE)
+			map = op_map(maps[i].type, maps[i].flags);
+		ASSERT_LE(0, map);
 		load_attr(&attr, BPF_PROG_TYPE_KPROBE, 0, 0);
 		fd = attach(&probe, op_prog(&attr, area, NULL, maps[i].type, map));
 		ASSERT_LE(0, fd);
-		for (j = 1; j < 100; j++)
+		for (j = 2; j < 100; j++)
 			hit_body();
 		EXPECT_EQ(j, area_get(area, OPS)) TH_LOG("map %d", i);
 		EXPECT_EQ(0, area_get(area, REFUSED)) TH_LOG("map %d", i);

@@ -245,7 +245,7 @@ TEST_F(leaving, module)
 	ASSERT_LE(0, child);
 	if (!child)
 		_exit(-unload_module(LEAVING_MODULE));
-	ASSERT_TRUE(wait_until(is_leaving()));
+	ASSERT_TRUE(wait_until(leaving_is("going")));
 
 	EXPECT_EQ(-EINVAL, try_func(&self->f, 1, LEAVING_FUNC, 0));
 	EXPECT_TRUE(told_about(MODULE_GOES, "0x"));

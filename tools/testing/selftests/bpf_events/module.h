@@ -82,11 +82,6 @@ static inline bool leaving_is(const char *now)
 	return !strncmp(state, now, strlen(now));
 }
 
-static inline bool is_leaving(void)
-{
-	return leaving_is("going");
-}
-
 /* The module whose events are hit about once a second each */
 #define SAMPLE_MODULE_ENV "BPF_EVENTS_SAMPLE_MODULE"
 #define SAMPLE_MODULE "trace_events_sample"

@@ -159,7 +159,7 @@ TEST_F(waits, from_when_the_module_goes)
 	ASSERT_LE(0, child);
 	if (!child)
 		_exit(-unload_module(LEAVING_MODULE));
-	ASSERT_TRUE(wait_until(is_leaving()));
+	ASSERT_TRUE(wait_until(leaving_is("going")));
 	fd = put(&probe, LEAVING_MODULE ":" LEAVING_FUNC, 0, variant->flags, self->prog);
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, write_file(LEAVING_LEAVE, 0, "1"));

@@ -17,7 +17,7 @@
 #define DYING_NAME "bpf_events_die"	/* of a task */
 #define SYSCTL "/proc/sys/kernel/"
 
-/* What looks for complaints on the console leaves out what is between these lines. */
+/* What looks for complaints on the console expects one oops between these lines. */
 #define MEANT_BEGINS "bpf_events: an oops is meant\n"
 #define MEANT_ENDS "bpf_events: that was it\n"
 
@@ -71,14 +71,12 @@ FIXTURE_SETUP(oops)
 	ASSERT_TRUE(read_u64(SYSCTL "panic_on_oops", &self->panics));
 	ASSERT_EQ(0, pin(1));
 	ASSERT_EQ(0, load_module(path));
-	EXPECT_EQ(0, write_file("/dev/kmsg", 0, MEANT_BEGINS));
 	EXPECT_EQ(0, write_file(SYSCTL "panic_on_oops", 0, "0"));
 }
 
 FIXTURE_TEARDOWN_PARENT(oops)
 {
 	EXPECT_EQ(0, unload_module(DYING_MODULE));
-	write_file("/dev/kmsg", 0, MEANT_ENDS);
 	write_file(SYSCTL "printk", 0, "%s", self->printk);
 	write_file(SYSCTL "panic_on_oops", 0, "%llu", self->panics);
 	write_file(TRACEFS "/tracing_on", 0, "1");
@@ -141,18 +139,26 @@ static bool die_in_record(struct area *area, int fds[2])
 	return fds[0] >= 0 && fds[1] >= 0;
 }
 
+/* More than a CPU has buffers for what is printed */
+#define DEATHS 5
+
 /* A child of the name hits the function on this CPU. Return: does it die? */
 static bool child_dies(void)
 {
 	int status;
-	pid_t child = fork();
+	bool dies;
+	pid_t child;
 
+	write_file("/dev/kmsg", 0, MEANT_BEGINS);
+	child = fork();
 	if (!child) {
 		prctl(PR_SET_NAME, DYING_NAME);
 		hit();
 		_exit(0);
 	}
-	return waitpid(child, &status, 0) == child && WIFSIGNALED(status);
+	dies = waitpid(child, &status, 0) == child && WIFSIGNALED(status);
+	write_file("/dev/kmsg", 0, MEANT_ENDS);
+	return dies;
 }
 
 TEST_F(oops, others_go_on)
@@ -161,7 +167,7 @@ TEST_F(oops, others_go_on)
 	size_t n = wait_for_slot(body, &self->area, TICKS, 2000, SEEN_TICKS);
 	const struct way *way = way_named(variant->way);
 	const struct place tick = HARDIRQ_PLACE;
-	int dying, prog, link, fds[2], map;
+	int dying, prog, link, fds[2], map, i;
 	union bpf_attr attr;
 
 	prog = dying_prog(way, self->map, &self->area, DYING);
@@ -170,8 +176,10 @@ TEST_F(oops, others_go_on)
 	ASSERT_LE(0, dying);
 	if (variant->in_record)
 		ASSERT_TRUE(die_in_record(&self->area, fds));
-	EXPECT_TRUE(child_dies());
-	EXPECT_EQ(1, area_get(&self->area, DYING));
+	for (i = 0; i < DEATHS; i++)
+		EXPECT_TRUE(child_dies());
+	EXPECT_EQ(DEATHS, area_get(&self->area, DYING));
+	/* After that it is missed on this CPU, as one on a raw tracepoint, and the other dies */
 	EXPECT_EQ(variant->in_record, area_get(&self->area, IN_RECORD));
 	if (variant->in_record) {
 		close(fds[0]);

@@ -6,6 +6,7 @@
 #include "common.h"
 #include "link.h"
 #include "overflow.h"
+#include "ring.h"
 
 FIXTURE(stack) {
 	struct area area;
@@ -183,6 +184,95 @@ TEST_F(stack, after_tail_call)
 	EXPECT_LE(self->text, area_get(&self->area, MORE + self->first));
 	EXPECT_EQ(1, area_get(&self->area, HITS));
 	EXPECT_EQ(0, map_delete(map, &key));
+}
+
+/* A record with the callchain, which the program has looked at */
+
+FIXTURE(record) {
+	struct area area;
+	struct ring ring;
+	int perf;
+};
+
+FIXTURE_VARIANT(record) {
+	enum bpf_func_id helper;	/* after a first one, which takes a part of the callchain */
+};
+
+FIXTURE_VARIANT_ADD(record, more_of_the_stack) {
+	BPF_FUNC_get_stack,
+};
+
+FIXTURE_VARIANT_ADD(record, stack_of_the_task) {
+	BPF_FUNC_get_task_stack,
+};
+
+static int records_prog(struct area *area, enum bpf_func_id helper)
+{
+	const bool of_task = helper == BPF_FUNC_get_task_stack;
+	const struct bpf_insn body[] = {
+		BPF_MOV64_REG(BPF_REG_7, BPF_REG_1),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_6),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, 8 * MORE),
+		BPF_MOV64_IMM(BPF_REG_3, 8),
+		BPF_MOV64_IMM(BPF_REG_4, BPF_F_USER_STACK),
+		BPF_EMIT_CALL(BPF_FUNC_get_stack),
+		BPF_EMIT_CALL(BPF_FUNC_get_current_task_btf),
+		BPF_MOV64_REG(BPF_REG_1, of_task ? BPF_REG_0 : BPF_REG_7),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_6),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, 8 * MORE),
+		BPF_MOV64_IMM(BPF_REG_3, 64),
+		BPF_MOV64_IMM(BPF_REG_4, of_task ? 0 : BPF_F_USER_STACK),
+		BPF_EMIT_CALL(helper),
+	};
+
+	return overflow_prog_of(area, body, ARRAY_SIZE(body));
+}
+
+FIXTURE_SETUP(record)
+{
+	struct perf_event_attr attr;
+
+	SKIP_WITHOUT(return, overflow_prepare());
+	if (mainline() && variant->helper == BPF_FUNC_get_task_stack)
+		SKIP(return, "mainline takes another stack into the buffer of the sample's");
+	ASSERT_EQ(0, area_create(&self->area));
+	overflow_attr(&attr, PERF_TYPE_SOFTWARE);
+	attr.sample_type = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_CPU;
+	self->perf = perf_open(&attr, 0, -1);
+	ASSERT_LE(0, self->perf);
+	ASSERT_EQ(0, ring_map(&self->ring, self->perf));
+	area_set(&self->area, VERDICT, 1);
+	ASSERT_EQ(0, perf_set_bpf(self->perf, records_prog(&self->area, variant->helper)));
+	ring_samples(&self->ring); /* from before there was a program */
+}
+
+FIXTURE_TEARDOWN_PARENT(record)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+TEST_F(record, has_all_of_the_callchain)
+{
+	struct {
+		struct perf_event_header header;
+		__u32 cpu, reserved;
+		__u64 nr, chain[256];
+	} record;
+	const bool of_task = variant->helper == BPF_FUNC_get_task_stack;
+	int i, n = 0;
+	__s64 took;
+
+	overflow(&self->area, PERF_TYPE_SOFTWARE, 1);
+	/* The buffer is busy, or all of the callchain is there still */
+	took = area_get(&self->area, SEEN);
+	EXPECT_TRUE(of_task ? took == -EFAULT : took >= 16) TH_LOG("%lld", took);
+	while (ring_take(&self->ring, &record, sizeof(record)) == PERF_RECORD_SAMPLE) {
+		EXPECT_EQ(record.header.size, sizeof(record.header) + 16 + 8 * record.nr);
+		EXPECT_EQ(PERF_CONTEXT_USER, record.chain[0]);
+		for (i = 0; i < record.nr && i < ARRAY_SIZE(record.chain); i++)
+			n += in_touch(record.chain[i]);
+	}
+	EXPECT_EQ(1, n);
 }
 
 TEST_HARNESS_MAIN

@@ -30,35 +30,39 @@ static inline void ring_unmap(struct ring *ring)
 	munmap(ring->page, (1 + RING_PAGES) * ring->page_size);
 }
 
-/*
- * Takes one record off the ring.  Returns its type, or 0 if there is none; of
- * a PERF_SAMPLE_RAW sample the raw bytes are copied, at most @size, and
- * *@len says how many there are.
- */
-static inline __u32 ring_read(struct ring *ring, void *raw, __u32 size,
-			      __u32 *len)
+/* Takes one record off the ring, and copies at most @size bytes.  Returns its type, or 0. */
+static inline __u32 ring_take(struct ring *ring, void *record, size_t size)
 {
 	size_t i, mask = RING_PAGES * ring->page_size - 1;
 	__u64 head, tail = ring->page->data_tail;
 	struct perf_event_header *header;
-	char record[1024];
+	__u32 type;
 
 	head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 	if (head == tail)
 		return 0;
 	header = (struct perf_event_header *)(ring->data + (tail & mask));
-	for (i = 0; i < header->size && i < sizeof(record); i++)
-		record[i] = ring->data[(tail + i) & mask];
+	type = header->type;
+	for (i = 0; i < header->size && i < size; i++)
+		((char *)record)[i] = ring->data[(tail + i) & mask];
 	__atomic_store_n(&ring->page->data_tail, tail + header->size,
 			 __ATOMIC_RELEASE);
+	return type;
+}
 
-	header = (struct perf_event_header *)record;
-	if (header->type == PERF_RECORD_SAMPLE && raw) {
-		memcpy(len, header + 1, sizeof(*len));
-		memcpy(raw, (char *)(header + 1) + sizeof(*len),
-		       *len < size ? *len : size);
+/* The same, of a PERF_SAMPLE_RAW sample the raw bytes; *@len says how many there are. */
+static inline __u32 ring_read(struct ring *ring, void *raw, __u32 size,
+			      __u32 *len)
+{
+	char record[1024];
+	const char *content = record + sizeof(struct perf_event_header);
+	__u32 type = ring_take(ring, record, sizeof(record));
+
+	if (type == PERF_RECORD_SAMPLE && raw) {
+		memcpy(len, content, sizeof(*len));
+		memcpy(raw, content + sizeof(*len), *len < size ? *len : size);
 	}
-	return header->type;
+	return type;
 }
 
 /* Empties the ring and says how many samples there were */

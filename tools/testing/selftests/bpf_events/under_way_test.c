@@ -4,55 +4,9 @@
  * returns when the run has ended, not before
  */
 #include "common.h"
-#include "hitter.h"
+#include "elsewhere.h"
 #include "umulti.h"
 #include "overflow.h"
-#include "filter.h"
-
-/* Slots of the area */
-enum { BEGUN, ENDED, MAY_END };
-
-/* As long as it takes until it may end, also where other programs have the host */
-#define TOLD_MS 60000
-
-/*
- * The first run goes on until it may end, but for @ms at most, and turns its hit
- * down; others do nothing
- */
-static int first_slow_prog(struct area *area, enum bpf_prog_type type,
-			   enum bpf_attach_type attach, __u32 flags, unsigned int ms)
-{
-	struct bpf_insn insns[] = {
-		AREA(BPF_REG_6, area, BEGUN),
-		BPF_MOV64_IMM(BPF_REG_1, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD | BPF_FETCH, BPF_REG_6, BPF_REG_1, 0),
-		BPF_JMP_IMM(BPF_JNE, BPF_REG_1, 0, 15),
-		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
-		BPF_MOV64_REG(BPF_REG_7, BPF_REG_0),
-		BPF_LD_IMM64(BPF_REG_1, ms * 1000000ULL),
-		BPF_ALU64_REG(BPF_ADD, BPF_REG_7, BPF_REG_1),
-		BPF_RAW_INSN(BPF_JMP | BPF_JCOND, 0, BPF_MAY_GOTO, 7, 0),
-		/* There are 8 million rounds at most, so one takes its time */
-		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
-		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
-		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
-		BPF_EMIT_CALL(BPF_FUNC_ktime_get_ns),
-		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_6, 8 * (MAY_END - BEGUN)),
-		BPF_JMP_IMM(BPF_JNE, BPF_REG_1, 0, 1),
-		BPF_JMP_REG(BPF_JLT, BPF_REG_0, BPF_REG_7, -8),
-		BPF_MOV64_IMM(BPF_REG_1, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_6, BPF_REG_1, 8 * (ENDED - BEGUN)),
-		BPF_MOV64_IMM(BPF_REG_0, 0),
-		BPF_EXIT_INSN(),
-	};
-	union bpf_attr attr;
-
-	prog_attr(&attr, insns, ARRAY_SIZE(insns));
-	attr.prog_type = type;
-	attr.expected_attach_type = attach;
-	attr.prog_flags = flags;
-	return prog_load_attr(&attr);
-}
 
 /*
  * Each of these attaches the program, and something else to the same place that
@@ -272,70 +226,36 @@ FIXTURE_TEARDOWN_PARENT(under_way)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
-static void *hit_elsewhere(void *arg)
-{
-	const struct kind *kind = arg;
-
-	pin(1);
-	kind->hit();
-	return NULL;
-}
-
-struct closer {
-	int fd;
-	pid_t tid;		/* once it is about to close, or to attach */
-	bool ended;		/* the run, when that returned */
-	const struct area *area;
-};
-
-static void *close_here(void *arg)
-{
-	struct closer *closer = arg;
-
-	wait_between(area_get(closer->area, BEGUN), sched_yield());
-	__atomic_store_n(&closer->tid, syscall(__NR_gettid), __ATOMIC_SEQ_CST);
-	close(closer->fd);
-	closer->ended = area_get(closer->area, ENDED);
-	return NULL;
-}
-
-static bool closer_waits(struct closer *closer)
-{
-	pid_t tid = __atomic_load_n(&closer->tid, __ATOMIC_SEQ_CST);
-
-	return tid && task_state(tid) == 'D';
-}
-
 /* And other users of events do not wait: it holds no lock of theirs then */
 TEST_F(under_way, close_waits)
 {
 	/* In an overflow interrupts are off: close() spins, and there is no CPU for us */
 	bool spins = variant->type == BPF_PROG_TYPE_PERF_EVENT;
-	struct closer closer = { .area = &self->area };
-	pthread_t hitter, thread;
-	int prog;
+	union bpf_attr attr;
+	struct elsewhere e;
+	int prog, fd;
 
-	prog = first_slow_prog(&self->area, variant->type, variant->attach_type,
-			       variant->flags, spins ? 300 : TOLD_MS);
+	load_attr(&attr, variant->type, variant->attach_type, 0);
+	attr.prog_flags = variant->flags;
+	prog = elsewhere_prog(&attr, &self->area, spins ? 300 : TOLD_MS, 0);
 	ASSERT_LE(0, prog);
-	closer.fd = variant->attach(variant->kind, prog);
-	ASSERT_LE(0, closer.fd);
+	fd = variant->attach(variant->kind, prog);
+	ASSERT_LE(0, fd);
 	close(prog);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, close_here, &closer));
-	ASSERT_EQ(0, pthread_create(&hitter, NULL, hit_elsewhere, (void *)variant->kind));
-	if (!spins) {
-		EXPECT_TRUE(wait_until(closer_waits(&closer)));
+	ASSERT_EQ(0, elsewhere_hit(&e, &self->area, variant->kind));
+	ASSERT_EQ(0, elsewhere_call(&e, close, fd));
+	if (spins) {
+		EXPECT_TRUE(elsewhere_join(&e));
+	} else {
+		EXPECT_TRUE(elsewhere_waits(&e));
 		EXPECT_STREQ("none", event_text(TRACEFS, "task/task_newtask", "filter"));
-		EXPECT_EQ(0, area_get(&self->area, ENDED));
-		area_set(&self->area, MAY_END, 1);
+		EXPECT_TRUE(elsewhere_end(&e));
 	}
-	pthread_join(thread, NULL);
-	EXPECT_TRUE(closer.ended);
-	pthread_join(hitter, NULL);
 }
 
 FIXTURE(filter) {
 	struct area area;
+	struct elsewhere elsewhere;
 };
 
 FIXTURE_SETUP(filter)
@@ -358,133 +278,104 @@ FIXTURE_TEARDOWN_PARENT(filter)
 
 enum { ASKED = 8 };
 
+static const struct kind *const kind = &tracepoint_kind;
+
+static int attach_slow(const char *instance, struct area *area)
+{
+	union bpf_attr attr;
+
+	load_attr(&attr, kind->type, 0, 0);
+	return filter_attach(instance, kind->event, elsewhere_prog(&attr, area, TOLD_MS, 0));
+}
+
+static int attach_here(int prog)
+{
+	return filter_attach(INSTANCE, kind->event, prog);
+}
+
 /*
  * A hit that has not come to the filter yet, since it is with that of another
  * instance: the filter is asked all the same, or the hit would be recorded unseen
  */
 TEST_F(filter, is_asked_by_hits_before_it)
 {
-	const struct kind *kind = &tracepoint_kind;
-	struct closer closer = { .area = &self->area };
-	pthread_t hitter, thread;
+	int fd;
 
-	ASSERT_LE(0, filter_attach(INSTANCE2, kind->event,
-				   first_slow_prog(&self->area, kind->type, 0, 0, TOLD_MS)));
-	closer.fd = filter_attach(INSTANCE, kind->event,
-				  filter_prog(&self->area, ASKED, kind->type));
-	ASSERT_LE(0, closer.fd);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, close_here, &closer));
-	ASSERT_EQ(0, pthread_create(&hitter, NULL, hit_elsewhere, (void *)kind));
-	EXPECT_TRUE(wait_until(closer_waits(&closer)));
+	ASSERT_LE(0, attach_slow(INSTANCE2, &self->area));
+	fd = attach_here(filter_prog(&self->area, ASKED, kind->type));
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, elsewhere_hit(&self->elsewhere, &self->area, kind));
+	ASSERT_EQ(0, elsewhere_call(&self->elsewhere, close, fd));
+	EXPECT_TRUE(elsewhere_waits(&self->elsewhere));
 	EXPECT_EQ(0, area_get(&self->area, ASKED));
 
-	area_set(&self->area, MAY_END, 1);
-	pthread_join(thread, NULL);
-	pthread_join(hitter, NULL);
+	EXPECT_TRUE(elsewhere_end(&self->elsewhere));
 	EXPECT_EQ(1, area_get(&self->area, ASKED));
 	EXPECT_EQ(0, records(INSTANCE));
 }
 
-static void *clear_here(void *arg)
-{
-	wait_between(area_get(arg, BEGUN), sched_yield());
-	filter_clear(INSTANCE, tracepoint_kind.event);
-	return NULL;
-}
-
 static bool filter_is_gone(void)
 {
-	return !strcmp("none", event_text(INSTANCE, tracepoint_kind.event, "filter"));
+	return !strcmp("none", event_text(INSTANCE, kind->event, "filter"));
+}
+
+static void *clear_thread(void *unused)
+{
+	filter_clear(INSTANCE, kind->event);
+	return NULL;
 }
 
 /* 0 has removed the filter and waits for its run. close() finds none, and waits, too */
 TEST_F(filter, close_waits_for_what_0_has_removed)
 {
-	const struct kind *kind = &tracepoint_kind;
-	struct closer closer = { .area = &self->area };
-	pthread_t hitter, clearer, thread;
+	pthread_t clearer;
+	int fd;
 
 	/* Stays on, so that the filter is removed before the wait */
 	ASSERT_EQ(0, event_enable(INSTANCE, kind->event, true));
-	closer.fd = filter_attach(INSTANCE, kind->event,
-				  first_slow_prog(&self->area, kind->type, 0, 0, TOLD_MS));
-	ASSERT_LE(0, closer.fd);
-	ASSERT_EQ(0, pthread_create(&clearer, NULL, clear_here, &self->area));
-	ASSERT_EQ(0, pthread_create(&hitter, NULL, hit_elsewhere, (void *)kind));
+	fd = attach_slow(INSTANCE, &self->area);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, elsewhere_hit(&self->elsewhere, &self->area, kind));
+	ASSERT_EQ(0, pthread_create(&clearer, NULL, clear_thread, NULL));
 	EXPECT_TRUE(wait_until(filter_is_gone()));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, close_here, &closer));
-	EXPECT_TRUE(wait_until(closer_waits(&closer)));
-	EXPECT_EQ(0, area_get(&self->area, ENDED));
-
-	area_set(&self->area, MAY_END, 1);
-	pthread_join(thread, NULL);
-	EXPECT_TRUE(closer.ended);
+	ASSERT_EQ(0, elsewhere_call(&self->elsewhere, close, fd));
+	EXPECT_TRUE(elsewhere_waits(&self->elsewhere));
+	EXPECT_TRUE(elsewhere_end(&self->elsewhere));
 	pthread_join(clearer, NULL);
-	pthread_join(hitter, NULL);
-}
-
-static void *attach_here(void *arg)
-{
-	struct closer *closer = arg;
-
-	wait_between(area_get(closer->area, BEGUN), sched_yield());
-	__atomic_store_n(&closer->tid, syscall(__NR_gettid), __ATOMIC_SEQ_CST);
-	closer->fd = filter_attach(INSTANCE, tracepoint_kind.event, closer->fd);
-	closer->ended = area_get(closer->area, ENDED);
-	return NULL;
 }
 
 /* A program that comes waits for hits that have not asked it, and holds no lock then */
 TEST_F(filter, what_comes_holds_up_nobody)
 {
-	const struct kind *kind = &tracepoint_kind;
-	struct closer closer = { .area = &self->area };
-	pthread_t hitter, thread;
+	int prog = filter_prog(&self->area, ASKED, kind->type);
 
+	ASSERT_LE(0, prog);
+	ASSERT_LE(0, attach_slow(INSTANCE2, &self->area));
 	ASSERT_EQ(0, event_enable(INSTANCE, kind->event, true));
-	ASSERT_LE(0, filter_attach(INSTANCE2, kind->event,
-				   first_slow_prog(&self->area, kind->type, 0, 0, TOLD_MS)));
-	closer.fd = filter_prog(&self->area, ASKED, kind->type);
-	ASSERT_LE(0, closer.fd);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, attach_here, &closer));
-	ASSERT_EQ(0, pthread_create(&hitter, NULL, hit_elsewhere, (void *)kind));
-	EXPECT_TRUE(wait_until(closer_waits(&closer)));
+	ASSERT_EQ(0, elsewhere_hit(&self->elsewhere, &self->area, kind));
+	ASSERT_EQ(0, elsewhere_call(&self->elsewhere, attach_here, prog));
+	EXPECT_TRUE(elsewhere_waits(&self->elsewhere));
 	EXPECT_STREQ("none", event_text(TRACEFS, "task/task_newtask", "filter"));
-	EXPECT_EQ(0, area_get(&self->area, ENDED));
-
-	area_set(&self->area, MAY_END, 1);
-	pthread_join(thread, NULL);
-	EXPECT_TRUE(closer.ended);
-	EXPECT_LE(0, closer.fd);
-	pthread_join(hitter, NULL);
+	EXPECT_TRUE(elsewhere_end(&self->elsewhere));
+	EXPECT_LE(0, self->elsewhere.result);
 }
 
-/* The same, if the event was switched off meanwhile, which waits for nobody */
+/* The same, if the event was switched off meanwhile, which does not wait for the hits */
 TEST_F(filter, what_comes_waits_for_hits_before_it_was_off)
 {
-	const struct kind *kind = &tracepoint_kind;
-	struct closer closer = { .area = &self->area };
-	pthread_t hitter, thread;
+	int prog = filter_prog(&self->area, ASKED, kind->type);
 
+	ASSERT_LE(0, prog);
 	/* This one first: a tracepoint waits when the first that it calls goes */
-	ASSERT_LE(0, filter_attach(INSTANCE2, kind->event,
-				   first_slow_prog(&self->area, kind->type, 0, 0, TOLD_MS)));
+	ASSERT_LE(0, attach_slow(INSTANCE2, &self->area));
 	ASSERT_EQ(0, event_enable(INSTANCE, kind->event, true));
-	closer.fd = filter_prog(&self->area, ASKED, kind->type);
-	ASSERT_LE(0, closer.fd);
-	ASSERT_EQ(0, pthread_create(&hitter, NULL, hit_elsewhere, (void *)kind));
-	ASSERT_TRUE(wait_until(area_get(&self->area, BEGUN)));
+	ASSERT_EQ(0, elsewhere_hit(&self->elsewhere, &self->area, kind));
 	ASSERT_EQ(0, event_enable(INSTANCE, kind->event, false));
 	ASSERT_EQ(0, area_get(&self->area, ENDED));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, attach_here, &closer));
-	EXPECT_TRUE(wait_until(closer_waits(&closer)));
-	EXPECT_EQ(0, area_get(&self->area, ENDED));
-
-	area_set(&self->area, MAY_END, 1);
-	pthread_join(thread, NULL);
-	EXPECT_TRUE(closer.ended);
-	EXPECT_LE(0, closer.fd);
-	pthread_join(hitter, NULL);
+	ASSERT_EQ(0, elsewhere_call(&self->elsewhere, attach_here, prog));
+	EXPECT_TRUE(elsewhere_waits(&self->elsewhere));
+	EXPECT_TRUE(elsewhere_end(&self->elsewhere));
+	EXPECT_LE(0, self->elsewhere.result);
 }
 
 TEST_HARNESS_MAIN
