@@ -85,8 +85,11 @@ __bpf_kfunc void *bpf_fetch_ptr(const void *addr__any)
  * @mem: the program's
  * @mem__sz: how many bytes
  *
+ * The kernel's is read in pieces of 64 bytes. Of a piece that cannot be read as a whole,
+ * nothing is compared.
+ *
  * Return: 0 if they are the same, -1 or 1 if the first byte that is not is less
- * or greater in the kernel, or -EFAULT if it cannot be read up to there.
+ * or greater in the kernel, or -EFAULT if that or what is before it cannot be read.
  */
 __bpf_kfunc int bpf_memcmp(const void *addr__any, const void *mem, u32 mem__sz)
 {
@@ -146,11 +149,9 @@ static const struct btf_kfunc_id_set fetch_kfunc_set = {
 	.filter	= fetch_kfunc_filter,
 };
 
+/* Programs on raw tracepoints have the kfuncs of those on kprobes. */
 static int __init fetch_kfunc_init(void)
 {
-	int err;
-
-	err = register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &fetch_kfunc_set);
-	return err ?: register_btf_kfunc_id_set(BPF_PROG_TYPE_RAW_TRACEPOINT, &fetch_kfunc_set);
+	return register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &fetch_kfunc_set);
 }
 late_initcall(fetch_kfunc_init);

@@ -7,6 +7,7 @@
 #include <linux/btf_ids.h>
 #include <linux/init.h>
 #include <linux/key.h>
+#include <linux/preempt.h>
 #include <linux/slab.h>
 #include <linux/verification.h>
 
@@ -50,14 +51,14 @@ __bpf_kfunc struct bpf_key *bpf_lookup_user_key(u32 serial, u64 flags)
  * @id: 0 for the built-in keys, else VERIFY_USE_SECONDARY_KEYRING or
  *	VERIFY_USE_PLATFORM_KEYRING
  *
- * Context: any but NMI.
+ * Context: any. In NMI it finds none.
  * Return: the keyring, for bpf_key_put(), or NULL.
  */
 __bpf_kfunc struct bpf_key *bpf_lookup_system_key(u64 id)
 {
 	struct bpf_key *bkey;
 
-	if (system_keyring_id_check(id) < 0)
+	if (in_nmi() || system_keyring_id_check(id) < 0)
 		return NULL;
 
 	bkey = kmalloc(sizeof(*bkey), GFP_ATOMIC);
@@ -89,7 +90,7 @@ __bpf_kfunc void bpf_key_put(struct bpf_key *bkey)
  * @trusted_keyring: the keys to trust
  *
  * Context: process.
- * Return: 0 if it is, or a negative error.
+ * Return: 0 if it does, or a negative error.
  */
 __bpf_kfunc int bpf_verify_pkcs7_signature(struct bpf_dynptr *data_p,
 					   struct bpf_dynptr *sig_p,

@@ -361,8 +361,10 @@ void bpf_attachment_keep_apart(struct bpf_attachment *att)
  *
  * A helper that hits a bug of the kernel does not return, and the run never ends. Its records
  * are on the stack of the task and in attachments, which are freed soon: nothing may follow
- * pointers to them any more. So programs run on this CPU as if none were below. Locks that the
- * run held stay locked: what waits for one hangs, as after any oops.
+ * pointers to them any more. So programs run on this CPU as if none were below. One exception:
+ * prog->active of a program on a raw tracepoint or trampoline stays raised on this CPU, where it
+ * misses each hit from then on. Locks that the run held stay locked: what waits for one hangs,
+ * as after any oops.
  *
  * Runs that take the guard, or are kept apart, have preemption off. So in task context, all
  * that are unfinished on this CPU are of this task. What interrupts here puts back what it has

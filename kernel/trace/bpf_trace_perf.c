@@ -6,6 +6,7 @@
  */
 #include <linux/bpf.h>
 #include <linux/filter.h>
+#include <linux/lockdep.h>
 #include <linux/perf_event.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
@@ -13,7 +14,7 @@
 #include "bpf_trace_helpers.h"
 
 /*
- * The entry that @flags asks for. Callers are RCU readers, which keeps it.
+ * The entry that @flags asks for. Callers have preemption off, which keeps it.
  * Return: the entry, -E2BIG if the map has no such slot, -ENOENT if it is empty.
  */
 static struct bpf_event_entry *perf_map_entry(struct bpf_map *map, u64 flags)
@@ -22,6 +23,7 @@ static struct bpf_event_entry *perf_map_entry(struct bpf_map *map, u64 flags)
 	u64 index = flags & BPF_F_INDEX_MASK;
 	struct bpf_event_entry *entry;
 
+	lockdep_assert_preemption_disabled();
 	if (index == BPF_F_CURRENT_CPU)
 		index = raw_smp_processor_id();
 	if (unlikely(index >= array->map.max_entries))
@@ -39,6 +41,8 @@ static int perf_map_read_counter(struct bpf_map *map, u64 flags,
 	if (unlikely(flags & ~BPF_F_INDEX_MASK))
 		return -EINVAL;
 
+	/* A program that may sleep gets at the map by way of a map of maps. */
+	guard(preempt)();
 	entry = perf_map_entry(map, flags);
 	if (IS_ERR(entry))
 		return PTR_ERR(entry);

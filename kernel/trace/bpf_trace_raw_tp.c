@@ -52,7 +52,8 @@ static void raw_tp_search_module(struct tracepoint *tracepoint, struct module *m
 		return;
 	tp = raw_tp_find(mod->bpf_raw_tps, mod->bpf_raw_tps + mod->num_bpf_raw_tps,
 			 search->name);
-	if (tp && try_module_get(mod))
+	/* A reference does not keep a module whose init fails. */
+	if (tp && !module_is_coming(mod) && try_module_get(mod))
 		search->found = tp;
 }
 

@@ -183,9 +183,11 @@ enum uprobe_multi_error {
 	UPROBE_MULTI_NOWHERE,
 	UPROBE_MULTI_MANY,
 	UPROBE_MULTI_NO_PATH,
+	UPROBE_MULTI_BAD_PATH,
 	UPROBE_MULTI_NO_FILE,
 	UPROBE_MULTI_NO_TASK,
 	UPROBE_MULTI_BAD_OFFSET,
+	UPROBE_MULTI_NO_INSN,
 	UPROBE_MULTI_BAD_SITE,
 	UPROBE_MULTI_BAD_INSN,
 	UPROBE_MULTI_CHANGED,
@@ -202,9 +204,12 @@ static struct tracing_refusal uprobe_multi_errors[] = {
 	[UPROBE_MULTI_MANY] = { -E2BIG,
 		"A link takes " __stringify(UPROBE_MULTI_MAX_SITES) " places at most" },
 	[UPROBE_MULTI_NO_PATH] = { -ENOENT, "There is no such file" },
+	[UPROBE_MULTI_BAD_PATH] = { 0, "This path cannot be followed to its file" },
 	[UPROBE_MULTI_NO_FILE] = { -EBADF, "This is not a regular file" },
 	[UPROBE_MULTI_NO_TASK] = { -ESRCH, "There is no such process" },
 	[UPROBE_MULTI_BAD_OFFSET] = { -EINVAL, "This offset is negative" },
+	[UPROBE_MULTI_NO_INSN] = { -EIO,
+		"Nothing can be read here, or files of this kind are not executed" },
 	[UPROBE_MULTI_BAD_SITE] = { -EINVAL,
 		"Outside the file, misaligned, or with another reference counter already" },
 	[UPROBE_MULTI_BAD_INSN] = { -ENOTSUPP,
@@ -232,8 +237,9 @@ static int uprobe_multi_get_path(struct bpf_uprobe_multi_link *link, u64 upath,
 		return PTR_ERR(name);
 
 	err = kern_path(name, LOOKUP_FOLLOW, &link->path);
-	if (err == -ENOENT)
-		uprobe_multi_refuse(log, UPROBE_MULTI_NO_PATH, "%s", name);
+	if (err && err != -ENOMEM)
+		uprobe_multi_refuse(log, err == -ENOENT ? UPROBE_MULTI_NO_PATH :
+				    UPROBE_MULTI_BAD_PATH, "%s", name);
 	if (!err && !d_is_reg(link->path.dentry))
 		err = uprobe_multi_refuse(log, UPROBE_MULTI_NO_FILE, "%s", name);
 	kfree(name);
@@ -352,6 +358,8 @@ static int uprobe_multi_register(struct bpf_uprobe_multi_link *link,
 				uprobe_multi_refuse_site(log, site, UPROBE_MULTI_BAD_INSN);
 			else if (err == -ESTALE)
 				uprobe_multi_refuse_site(log, site, UPROBE_MULTI_CHANGED);
+			else if (err == -EIO)
+				uprobe_multi_refuse_site(log, site, UPROBE_MULTI_NO_INSN);
 			return err;
 		}
 		site->uprobe = uprobe;
@@ -500,6 +508,7 @@ static int uprobe_multi_check(const union bpf_attr *attr, const struct bpf_prog 
  *   counter that is not the one it has already
  * * -E2BIG: more than UPROBE_MULTI_MAX_SITES places
  * * -EBADF: the path is not of a regular file
+ * * -EIO: nothing can be read at a place, or the file is of a kind that is not executed
  * * -ESRCH: no such process
  * * -EOPNOTSUPP: a kernel of 32 bits
  * * -EFAULT, -ENOMEM, and what path lookup and uprobe_register() return

@@ -11,8 +11,9 @@
  *	turns down every event; it only counts, by the address that the event has
  *	as its location. That is in an instance of the trace, so that all others
  *	get the events. Until it is stopped by SIGINT or SIGTERM, dropmon prints
- *	every second what was counted since it was started. The functions have
- *	the names of that time, so start it after the modules.
+ *	every second what was counted since it was started, and the drops that the
+ *	program missed, if any. The functions have the names of that time, so start
+ *	it after the modules.
  *
  * REQUIREMENTS
  *	CAP_BPF and CAP_PERFMON, and root's tracefs at /sys/kernel/tracing;
@@ -57,13 +58,20 @@ static const char usage_text[] =
  *
  *	count = bpf_map_lookup_elem(&map, &location);
  *	if (count)
- *		__sync_fetch_and_add(count, 1);
- *	else
- *		bpf_map_update_elem(&map, &location, &one, BPF_NOEXIST);
- *	return 0;		// the event is not recorded
- * }
+ *		goto add;
+ *	if (!bpf_map_update_elem(&map, &location, &one, BPF_NOEXIST))
+ *		return 0;	// the event is not recorded
  *
- * Of two CPUs that are both the first at a location, only one is counted.
+ *	// another CPU was first, or there is no room: 0 is for all other locations
+ *	count = bpf_map_lookup_elem(&map, &location);
+ *	if (count)
+ *		goto add;
+ *	location = 0;
+ *	count = bpf_map_lookup_elem(&map, &location);
+ *	if (count)
+ * add:		__sync_fetch_and_add(count, 1);
+ *	return 0;
+ * }
  */
 static int load_program(int map)
 {
@@ -75,10 +83,7 @@ static int load_program(int map)
 		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
 		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
 		BPF_RAW_INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
-		BPF_JMP_IMM(BPF_JEQ, BPF_REG_0, 0, 3),
-		BPF_MOV64_IMM(BPF_REG_1, 1),
-		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_0, BPF_REG_1, 0),
-		BPF_JMP_IMM(BPF_JA, 0, 0, 9),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, 0, 23),
 
 		BPF_ST_MEM(BPF_DW, BPF_REG_10, -16, 1),
 		BPF_LD_MAP_FD(BPF_REG_1, map),
@@ -88,6 +93,23 @@ static int load_program(int map)
 		BPF_ALU64_IMM(BPF_ADD, BPF_REG_3, -16),
 		BPF_MOV64_IMM(BPF_REG_4, BPF_NOEXIST),
 		BPF_RAW_INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_update_elem),
+		BPF_JMP_IMM(BPF_JEQ, BPF_REG_0, 0, 15),
+
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_RAW_INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
+		BPF_JMP_IMM(BPF_JNE, BPF_REG_0, 0, 7),
+
+		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 0),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_RAW_INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
+		BPF_JMP_IMM(BPF_JEQ, BPF_REG_0, 0, 2),
+
+		BPF_MOV64_IMM(BPF_REG_1, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_0, BPF_REG_1, 0),
 
 		BPF_MOV64_IMM(BPF_REG_0, 0),
 		BPF_EXIT_INSN(),
@@ -174,39 +196,62 @@ static const char *name_of(__u64 addr)
 	return name;
 }
 
-static void report(int map)
+/* What the program missed, which fdinfo of its filter says, on a kernel that counts it */
+static __u64 missed_by(int filter)
+{
+	static const char key[] = "bpf_prog_missed:";
+	char path[64], text[1024];
+	const char *at;
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", filter);
+	fd = open(path, O_RDONLY);
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len < 0 ? 0 : len] = '\0';
+	at = strstr(text, key);
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static void report(int map, __u64 missed)
 {
 	__u64 addr, count, total = 0, *last = NULL;
 
 	printf("%7.1f s\n", sample_time());
 	while (!bpf_map_get_next_key(map, last, &addr)) {
 		last = &addr;
-		if (bpf_map_lookup_elem(map, &addr, &count))
+		if (bpf_map_lookup_elem(map, &addr, &count) || !count)
 			continue;
-		printf("%9llu  %s\n", count, name_of(addr));
+		printf("%9llu  %s\n", count, addr ? name_of(addr) : "other places");
 		total += count;
 	}
 	printf("%9llu  total\n", total);
+	if (missed)
+		printf("%9llu  missed\n", missed);
 	if (fflush(stdout))
 		sample_fail(SAMPLE_RUN, "stdout", errno);
 }
 
 int main(int argc, char **argv)
 {
+	__u64 other = 0, missed;
 	int map, filter;
 
 	sample_interval = 1;
 	sample_options(argc, argv, usage_text, "i:", NULL);
-	map = bpf_map_create(BPF_MAP_TYPE_HASH, "drops", sizeof(__u64), sizeof(__u64), MAX, NULL);
-	if (map < 0)
+	map = bpf_map_create(BPF_MAP_TYPE_HASH, "drops", sizeof(__u64), sizeof(__u64), MAX + 1,
+			     NULL);
+	if (map < 0 || bpf_map_update_elem(map, &other, &other, BPF_ANY))
 		sample_fail(SAMPLE_LOAD, "creating the map", errno);
 	read_symbols();
 	filter = attach(load_program(map));
 	sample_start("counting");
 
 	while (sample_wait(sample_interval))
-		report(map);
+		report(map, missed_by(filter));
+	missed = missed_by(filter);
 	detach(filter);
-	report(map);
+	report(map, missed);
 	return 0;
 }

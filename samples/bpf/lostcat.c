@@ -8,18 +8,20 @@
  * DESCRIPTION
  *	Until it is stopped by SIGINT or SIGTERM, lostcat prints every second what was
  *	lost since it was attached or made: the hits that programs missed, by reason, of
- *	each perf event, link and filter file that a process has open or that is pinned,
- *	and the records that ring buffers and perf event arrays had no room for. What a
- *	program missed elsewhere, through attachments that are gone, say, has a line of
- *	its own. On a terminal the table is drawn in place. See
+ *	each perf event and link that a process has open or that is pinned, and of the
+ *	filter of each event, and the records that ring buffers and perf event arrays had no
+ *	room for. What a program missed elsewhere, through attachments that are gone, say, has
+ *	a line of its own. On a terminal the table is drawn in place. See
  *	Documentation/bpf/probe_losses.rst for the reasons.
  *
  *	With -j, each report is an array of JSON objects on a line of its own. There are
- *	"id", of a link or map; "prog_id"; "name", of the program or map; "pid" and "comm",
- *	if a process has it open; "hits" and "lost", with "reasons".
+ *	"kind"; "id", of a link or map; "prog_id"; "name", of the program or map; "pid" and
+ *	"comm", if a process has it open; "hits" and "lost", with "reasons".
  *
  * REQUIREMENTS
- *	CAP_SYS_ADMIN, and CAP_SYS_PTRACE for the processes of others.
+ *	CAP_SYS_ADMIN, and CAP_SYS_PTRACE for the processes of others; for filters, tracefs at
+ *	/sys/kernel/tracing. To read what filters missed, lostcat opens their files: an instance
+ *	cannot be removed at that moment (EBUSY).
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -30,7 +32,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/kcmp.h>
@@ -38,6 +39,7 @@
 
 #include "event_sample.h"
 
+#define TRACEFS "/sys/kernel/tracing/"
 #define MAX_REASONS 8
 
 enum kind { EVENT, FILTER, LINK, MAP, PROGRAM };
@@ -50,7 +52,6 @@ struct loss {
 	__u32		prog;	/* 0: a map */
 	int		pid;	/* 0: pinned */
 	int		fd;	/* of it */
-	ino_t		ino;	/* of a filter file */
 	__u64		hits;
 	__u64		lost;
 	char		name[BPF_OBJ_NAME_LEN];	/* of the program or map */
@@ -66,9 +67,16 @@ struct prog_misses {
 	__u64 misses;
 };
 
+/* A process that has the filter file of an event, or of all of its system, open */
+struct opener {
+	int pid;
+	char path[256];	/* below tracefs */
+};
+
 static struct loss *losses;
 static struct prog_misses *progs;
-static size_t nr_losses, nr_progs;
+static struct opener *openers;
+static size_t nr_losses, nr_progs, nr_openers;
 
 static bool all;
 
@@ -162,12 +170,10 @@ static bool has_hits(const struct loss *loss)
  */
 static bool is_same(const struct loss *a, const struct loss *b)
 {
-	if (a->kind != b->kind || a->id != b->id || a->prog != b->prog)
+	if (a->kind != b->kind || a->id != b->id || a->prog != b->prog || a->kind == FILTER)
 		return false;
 	if (a->id)
 		return true;
-	if (a->kind == FILTER)
-		return a->ino == b->ino;
 	if (a->fd != b->fd || a->pid == b->pid)
 		return false;
 	return syscall(__NR_kcmp, a->pid, b->pid, KCMP_FILE, a->fd, b->fd) <= 0;
@@ -195,11 +201,9 @@ static void add(const struct loss *loss)
 }
 
 /* What the fdinfo of a descriptor says, if it is about something that can lose */
-static void add_fdinfo(const char *path, ino_t filter, int pid, int fd)
+static void add_fdinfo(const char *path, enum kind kind, int pid, int fd)
 {
-	struct loss loss = {
-		.kind = filter ? FILTER : EVENT, .pid = pid, .fd = fd, .ino = filter,
-	};
+	struct loss loss = { .kind = kind, .pid = pid, .fd = fd };
 	char text[4096], comm[64];
 	__u64 id = 0, prog = 0;
 
@@ -232,13 +236,73 @@ static void add_fdinfo(const char *path, ino_t filter, int pid, int fd)
 	add(&loss);
 }
 
+/* A file that is below tracefs, where that is mounted as "tracing" */
+static void add_opener(int pid, const char *path)
+{
+	static const char mount[] = "/tracing/";
+	const char *below = strstr(path, mount);
+
+	if (!below)
+		return;
+	openers = grow(openers, nr_openers, sizeof(*openers));
+	openers[nr_openers].pid = pid;
+	snprintf(openers[nr_openers++].path, sizeof(openers->path), "%s", below + strlen(mount));
+}
+
+static int find_opener(const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < nr_openers; i++) {
+		if (!strcmp(openers[i].path, path))
+			return openers[i].pid;
+	}
+	return 0;
+}
+
+/* The filter of an event in an instance. No process has to have the file open. */
+static void add_filter(const char *instance, const char *system, const char *event)
+{
+	bool top = !strcmp(instance, "-");
+	char dir[320], path[640], of_system[512], fdinfo[64];
+	int fd, pid;
+
+	snprintf(dir, sizeof(dir), "%s%s%s", top ? "" : "instances/", top ? "" : instance,
+		 top ? "" : "/");
+	snprintf(path, sizeof(path), TRACEFS "%sevents/%s/%s/filter", dir, system, event);
+	snprintf(of_system, sizeof(of_system), "%sevents/%s/filter", dir, system);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return; /* gone meanwhile */
+	snprintf(fdinfo, sizeof(fdinfo), "/proc/self/fdinfo/%d", fd);
+	pid = find_opener(path + strlen(TRACEFS)) ?: find_opener(of_system);
+	add_fdinfo(fdinfo, FILTER, pid, fd);
+	close(fd);
+}
+
+static void add_filters(void)
+{
+	char line[512], system[128], event[128];
+	FILE *list = fopen(TRACEFS "bpf_filters", "re");
+	int instance;
+
+	while (list && fgets(line, sizeof(line), list)) {
+		instance = 0;
+		if (sscanf(line, "%127[^:# ]:%127s %*s %*s %*s %*s %n", system, event,
+			   &instance) < 2 || !instance)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		add_filter(line + instance, system, event);
+	}
+	if (list)
+		fclose(list);
+}
+
 static void add_processes(void)
 {
 	char path[64], fdinfo[64], target[PATH_MAX];
 	struct dirent *process, *entry;
 	DIR *proc = opendir("/proc"), *fds;
-	bool is_filter;
-	struct stat st;
 	ssize_t len;
 	int pid, fd;
 
@@ -257,15 +321,14 @@ static void add_processes(void)
 			if (len < 0)
 				continue;
 			target[len] = '\0';
+			if (strstr(target, "/filter"))
+				add_opener(pid, target);
 			/* Others are many. */
-			is_filter = strstr(target, "/filter");
-			if (!is_filter && !strstr(target, "bpf") && !strstr(target, "perf_event"))
-				continue;
-			if (is_filter && fstatat(dirfd(fds), entry->d_name, &st, 0))
+			if (!strstr(target, "bpf") && !strstr(target, "perf_event"))
 				continue;
 			fd = atoi(entry->d_name);
 			snprintf(fdinfo, sizeof(fdinfo), "/proc/%d/fdinfo/%d", pid, fd);
-			add_fdinfo(fdinfo, is_filter ? st.st_ino : 0, pid, fd);
+			add_fdinfo(fdinfo, EVENT, pid, fd);
 		}
 		if (fds)
 			closedir(fds);
@@ -282,8 +345,10 @@ static int open_next(int (*next)(__u32 id, __u32 *next_id), int (*get)(__u32 id)
 		fd = get(*id);
 		if (fd >= 0)
 			return fd;
-		if (errno != ENOENT)
+		/* Gone meanwhile, or a link that is not there yet */
+		if (errno != ENOENT && errno != EAGAIN)
 			break;
+		errno = ENOENT;
 	}
 	if (errno != ENOENT)
 		sample_fail(SAMPLE_RUN, "finding programs and maps, which takes CAP_SYS_ADMIN",
@@ -300,7 +365,7 @@ static void add_pinned(int (*next)(__u32 id, __u32 *next_id), int (*get)(__u32 i
 
 	while ((fd = open_next(next, get, &id)) >= 0) {
 		snprintf(fdinfo, sizeof(fdinfo), "/proc/self/fdinfo/%d", fd);
-		add_fdinfo(fdinfo, 0, 0, fd);
+		add_fdinfo(fdinfo, EVENT, 0, fd);
 		close(fd);
 	}
 }
@@ -415,8 +480,10 @@ static void report(void)
 	size_t i;
 
 	nr_losses = 0;
+	nr_openers = 0;
 	read_progs();
 	add_processes();
+	add_filters();
 	add_pinned(bpf_link_get_next_id, bpf_link_get_fd_by_id);
 	add_pinned(bpf_map_get_next_id, bpf_map_get_fd_by_id);
 	add_progs();

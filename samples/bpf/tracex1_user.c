@@ -35,14 +35,19 @@ static const char usage_text[] =
 	"  -v          show what libbpf has to say\n"
 	"  -h          show this\n";
 
-static void copy(int from)
+/* Copies what is there, but at most @reads times: the trace can fill as fast as it is copied. */
+static void copy(int from, int reads)
 {
 	char text[4096];
-	ssize_t len;
+	ssize_t len = 0;
 
-	while ((len = read(from, text, sizeof(text))) > 0)
-		if (write(STDOUT_FILENO, text, len) < 0)
+	while (reads--) {
+		len = read(from, text, sizeof(text));
+		if (len <= 0)
+			break;
+		if (fwrite(text, 1, len, stdout) != len || fflush(stdout))
 			sample_fail(SAMPLE_RUN, "stdout", errno);
+	}
 	if (len < 0 && errno != EAGAIN)
 		sample_fail(SAMPLE_RUN, TRACE_PIPE, errno);
 }
@@ -62,10 +67,10 @@ int main(int argc, char **argv)
 			    TRACE_PIPE, errno);
 	sample_start("showing packets from lo");
 
-	while (sample_wait(0.2))
-		copy(trace);
+	while (sample_wait_for(trace, 0.2))
+		copy(trace, 256);
 	sample_detach();
-	copy(trace);
+	copy(trace, 1 << 16);
 	sample_read_counts(obj, "turned_down", &turned_down);
 	printf("%llu packets on other devices were turned down\n", turned_down);
 	if (fflush(stdout))

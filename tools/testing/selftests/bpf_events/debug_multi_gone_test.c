@@ -7,7 +7,6 @@
  */
 #include <pthread.h>
 #include <sys/uio.h>
-#include <sys/utsname.h>
 
 #include "common.h"
 #include "multi.h"
@@ -38,10 +37,8 @@ static unsigned int read_addrs(__u64 *addrs, unsigned int n)
 
 FIXTURE_SETUP(gone)
 {
-	struct utsname name;
-
 	SKIP_WITHOUT(return, multi_prepare());
-	if (uname(&name) || !strstr(name.version, "PREEMPT"))
+	if (!kernel_preempts())
 		SKIP(return, "CONFIG_PREEMPT");
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "CONFIG_SMP, and two CPUs");

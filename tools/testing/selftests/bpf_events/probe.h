@@ -99,6 +99,16 @@ static inline int event_remove(const char *event)
 			  event);
 }
 
+/* What kprobe_profile says of it */
+static inline bool event_profile(const char *event, unsigned long *hits, unsigned long *missed)
+{
+	char line[256], name[64];
+
+	snprintf(name, sizeof(name), "  %s ", event);
+	return find_line(TRACEFS "/kprobe_profile", name, line, sizeof(line)) &&
+	       sscanf(line, "%*s %lu %lu", hits, missed) == 2;
+}
+
 static inline int event_id(const char *event, __u64 *id)
 {
 	char path[256];

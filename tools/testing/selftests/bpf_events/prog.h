@@ -22,6 +22,20 @@ static inline __u32 kern_version(void)
 	return a << 16 | b << 8 | (c > 255 ? 255 : c);
 }
 
+/* Can a task be preempted while it is in the kernel? */
+static inline bool kernel_preempts(void)
+{
+	char modes[64] = "";
+	struct utsname uts;
+
+	if (uname(&uts) || !strstr(uts.version, "PREEMPT"))
+		return false;
+	if (!strstr(uts.version, "PREEMPT_DYNAMIC"))
+		return true;
+	read_file(DEBUGFS "/sched/preempt", modes, sizeof(modes));
+	return strstr(modes, "(full)");
+}
+
 static inline void prog_attr(union bpf_attr *attr, const struct bpf_insn *insns,
 			     size_t cnt)
 {

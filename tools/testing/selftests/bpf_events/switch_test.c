@@ -34,15 +34,6 @@ FIXTURE_VARIANT_ADD(change, body) {
 	.body = true,
 };
 
-static bool profile(const char *event, unsigned long *hits, unsigned long *missed)
-{
-	char line[256], name[64];
-
-	snprintf(name, sizeof(name), "  %s ", event);
-	return find_line(TRACEFS "/kprobe_profile", name, line, sizeof(line)) &&
-	       sscanf(line, "%*s %lu %lu", hits, missed) == 2;
-}
-
 static long hit_body_arg(int pid)
 {
 	struct timespec ts;
@@ -203,7 +194,7 @@ TEST_F(change, each_hit_once)
 		EXPECT_EQ(total, area_get(&self->area, 0))
 			TH_LOG("after: %s", consumers[i].name);
 	}
-	ASSERT_TRUE(profile("event", &hits, &missed));
+	ASSERT_TRUE(event_profile("event", &hits, &missed));
 	EXPECT_EQ(total, hits);
 	EXPECT_EQ(0, missed);
 	close(self->fd);
@@ -310,7 +301,7 @@ TEST_F(change, pause)
 	ASSERT_EQ(0, read_fdinfo(self->fd, &info));
 	EXPECT_EQ(2 * HITS, info.hits);
 	EXPECT_EQ(0, info.missed);
-	ASSERT_TRUE(profile("event", &hits, &missed));
+	ASSERT_TRUE(event_profile("event", &hits, &missed));
 	EXPECT_EQ(4 * HITS, hits);
 	close(self->fd);
 }
@@ -356,7 +347,7 @@ TEST_F(change, under_load)
 	ASSERT_EQ(0, read_fdinfo(self->fd, &info));
 	EXPECT_EQ(info.hits, area_get(&self->area, RUNS));
 	EXPECT_EQ(hits_made(&hitters), info.hits + info.missed);
-	ASSERT_TRUE(profile("event", &hits, &missed));
+	ASSERT_TRUE(event_profile("event", &hits, &missed));
 	EXPECT_EQ(hits_made(&hitters), hits + missed);
 	close(self->fd);
 }

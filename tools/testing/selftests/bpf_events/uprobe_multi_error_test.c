@@ -302,6 +302,11 @@ TEST_F(error, is_told)
 	EXPECT_TRUE(told_about("There is no such file", "/no/such/file"));
 	EXPECT_EQ(-EBADF, try_path(&self->attr, "/dev/null"));
 	EXPECT_TRUE(told_about("This is not a regular file", "/dev/null"));
+	EXPECT_EQ(-ENOTDIR, try_path(&self->attr, "/dev/null/file"));
+	EXPECT_TRUE(told_about("This path cannot be followed to its file", "/dev/null/file"));
+	EXPECT_EQ(-EIO, try_path(&self->attr, "/proc/version"));
+	EXPECT_TRUE(told_about("Nothing can be read here, or files of this kind are not executed",
+			       "/proc/version:0x"));
 
 	attr.link_create.uprobe_multi.pid = ~0U >> 1;
 	EXPECT_EQ(-ESRCH, umulti_try(&attr));

@@ -4,6 +4,7 @@
 #include "link.h"
 #include "uprobe.h"
 
+#define CGROUP "/sys/fs/cgroup"
 #define TEXT 0x1122334455667788ULL
 
 FIXTURE(sleepable) {
@@ -153,6 +154,97 @@ TEST_F(sleepable, both_kinds_side_by_side)
 	EXPECT_EQ(TEXT, area_get(&self->area, 0));
 	EXPECT_EQ(1, area_get(&self->area, 2));
 	EXPECT_EQ(1, area_get(&self->area, 3));
+}
+
+/*
+ * Maps that they do not take themselves, but get out of a map of maps: what is in these is
+ * kept by RCU, which such a program is no reader of
+ */
+
+FIXTURE(inner) {
+	struct probe probe;
+	struct area area;
+};
+
+FIXTURE_VARIANT(inner) {
+	enum bpf_map_type type;
+	int helper;
+};
+
+FIXTURE_VARIANT_ADD(inner, cgroups) {
+	.type = BPF_MAP_TYPE_CGROUP_ARRAY, .helper = BPF_FUNC_current_task_under_cgroup,
+};
+
+FIXTURE_VARIANT_ADD(inner, counters) {
+	.type = BPF_MAP_TYPE_PERF_EVENT_ARRAY, .helper = BPF_FUNC_perf_event_read,
+};
+
+FIXTURE_SETUP(inner)
+{
+	SKIP_WITHOUT(return, uprobe_prepare());
+	if (variant->type == BPF_MAP_TYPE_CGROUP_ARRAY && access(CGROUP "/cgroup.procs", F_OK))
+		SKIP(return, "cgroup2 on " CGROUP);
+	ASSERT_EQ(0, area_create(&self->area));
+	ASSERT_EQ(0, uprobe_create(&self->probe, 0));
+}
+
+FIXTURE_TEARDOWN_PARENT(inner)
+{
+	EXPECT_STREQ("nothing", leftovers());
+}
+
+/* A counter of this task, or the cgroup that all are under */
+static int open_element(enum bpf_map_type type)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK,
+		.size = sizeof(attr),
+	};
+
+	return type == BPF_MAP_TYPE_CGROUP_ARRAY ? open(CGROUP, O_RDONLY | O_DIRECTORY) :
+						   perf_open(&attr, 0, -1);
+}
+
+/* Calls the helper for the first element of the first of @maps, with what it returns in slot 0 */
+static int inner_prog(struct area *area, int maps, int helper)
+{
+	const struct bpf_insn insns[] = {
+		AREA(BPF_REG_6, area, 0),
+		BPF_LD_MAP_FD(BPF_REG_1, maps),
+		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 0),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -8),
+		BPF_EMIT_CALL(BPF_FUNC_map_lookup_elem),
+		BPF_JMP_IMM(BPF_JEQ, BPF_REG_0, 0, 4),
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_0),
+		BPF_MOV64_IMM(BPF_REG_2, 0),
+		BPF_EMIT_CALL(helper),
+		BPF_STX_MEM(BPF_DW, BPF_REG_6, BPF_REG_0, 0),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	return prog_load_flags(insns, ARRAY_SIZE(insns), BPF_F_SLEEPABLE);
+}
+
+TEST_F(inner, map)
+{
+	int map = map_create(variant->type, 4, 4, 1, 0), element = open_element(variant->type);
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY_OF_MAPS, .key_size = 4, .value_size = 4,
+		.max_entries = 1, .inner_map_fd = map,
+	};
+	int maps = sys_bpf(BPF_MAP_CREATE, &attr), prog;
+	__u32 key = 0;
+
+	ASSERT_EQ(0, map_update(map, &key, &element));
+	ASSERT_EQ(0, map_update(maps, &key, &map));
+	prog = inner_prog(&self->area, maps, variant->helper);
+	ASSERT_LE(0, prog);
+	ASSERT_LE(0, attach(&self->probe, prog));
+	user_func(NULL);
+	/* True, or the time that the task has taken */
+	EXPECT_LT(0, (__s64)area_get(&self->area, 0));
 }
 
 /* What is refused */

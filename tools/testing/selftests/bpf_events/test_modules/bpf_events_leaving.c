@@ -2,11 +2,14 @@
 /*
  * A module whose exit waits until 1 is written to its parameter "leave". As long as
  * that takes it is going away, and its functions can still be found. With "refuse"
- * its init waits as well, and fails.
+ * its init waits as well, and fails. It has a tracepoint.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+
+#define CREATE_TRACE_POINTS
+#include "bpf_events_leaving.h"
 
 static bool leave, refuse;
 
@@ -30,6 +33,7 @@ static int __init leaving_init(void)
 	if (!refuse)
 		return 0;
 	wait_to_leave();
+	trace_bpf_events_left(-ENODEV);
 	return -ENODEV;
 }
 module_init(leaving_init);
@@ -37,6 +41,7 @@ module_init(leaving_init);
 static void __exit leaving_exit(void)
 {
 	wait_to_leave();
+	trace_bpf_events_left(0);
 }
 module_exit(leaving_exit);
 
