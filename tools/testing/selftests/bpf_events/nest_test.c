@@ -471,7 +471,7 @@ static int tick_prog(const struct way *way, const struct place *place, struct ar
 
 TEST_F(context, each_way_on_each)
 {
-	int i, j, outer, prog, fd;
+	int i, j, outer, prog, fd, missed, tries;
 	char event[16];
 	__u64 before;
 
@@ -490,17 +490,20 @@ TEST_F(context, each_way_on_each)
 
 			if (!way_exists(on_top) || !way_takes_guard(on_top))
 				continue;
-			prog = tick_prog(on_top, &variant->place, &self->common);
-			fd = way_attach(on_top, &variant->place, &self->inner[j], prog);
-			ASSERT_LE(0, fd) TH_LOG("%s", on_top->name);
-			before = area_get(&self->own, ON_TOP);
-			EXPECT_TRUE(wait_between(area_get(&self->own, ON_TOP) > before,
-						 hit_own_place()))
-				TH_LOG("%s on top of %s", on_top->name, way->name);
-			EXPECT_EQ(0, misses(prog))
-				TH_LOG("%s on top of %s", on_top->name, way->name);
-			close(fd);
-			close(prog);
+			/* What comes at the beginning or the end of a run is missed. */
+			for (missed = 1, tries = 0; missed && tries < 5; tries++) {
+				prog = tick_prog(on_top, &variant->place, &self->common);
+				fd = way_attach(on_top, &variant->place, &self->inner[j], prog);
+				ASSERT_LE(0, fd) TH_LOG("%s", on_top->name);
+				before = area_get(&self->own, ON_TOP);
+				EXPECT_TRUE(wait_between(area_get(&self->own, ON_TOP) > before,
+							 hit_own_place()))
+					TH_LOG("%s on top of %s", on_top->name, way->name);
+				missed = misses(prog);
+				close(fd);
+				close(prog);
+			}
+			EXPECT_EQ(0, missed) TH_LOG("%s on top of %s", on_top->name, way->name);
 		}
 		close(outer);
 	}
