@@ -209,7 +209,7 @@ TEST_F(scratch, each_way_on_each)
 			const struct way *on_top = &ways[j];
 			__u64 seen = area_get(&self->own, ON_TOP);
 
-			if (!way_counts(on_top))
+			if (!way_counts(on_top) || !pair_is_tried(i, j))
 				continue;
 			prog = inner_prog(on_top, &variant->place, &self->common,
 					  self->maps[variant->apart]);

@@ -17,12 +17,12 @@
 
 #define MAX_HITTERS 8
 
-/* A race takes as many milliseconds as BPF_EVENTS_RACE_MS says, or 200, or 1000 */
+/* A race takes as many milliseconds as BPF_EVENTS_RACE_MS says, or 200, or 500 */
 static inline __u64 deadline(void)
 {
 	const char *env = getenv("BPF_EVENTS_RACE_MS");
 
-	return now_ns() + (env ? atoi(env) : kernel_is_slow() ? 1000 : 200) * 1000000ULL;
+	return now_ns() + (env ? atoi(env) : kernel_is_slow() ? 500 : 200) * 1000000ULL;
 }
 
 /* Slots of the area: by thread, the number of its hit, and of the last run */

@@ -119,6 +119,12 @@ static void work(void)
 	hit_rename();
 }
 
+/* On a slow kernel, each function alone has a program or none, not one after the other */
+static bool is_tried_alone(int func, bool prog)
+{
+	return !kernel_is_slow() || func % 2 == prog;
+}
+
 TEST_F(all, one_by_one)
 {
 	int prog = variant->prog ? count_prog(&self->area, 1, 1) : -1;
@@ -128,6 +134,8 @@ TEST_F(all, one_by_one)
 			  variant->prog ? count_prog(&self->area, 0, 1) : -1);
 	ASSERT_LE(0, probe);
 	for (i = 0; i < self->nr; i++) {
+		if (!is_tried_alone(i, variant->prog))
+			continue;
 		/* Not those on the blacklist, nor where several have the name */
 		fd = open_with(self->funcs[i], variant->flags, prog);
 		if (fd < 0)
@@ -136,7 +144,7 @@ TEST_F(all, one_by_one)
 		work();
 		close(fd);
 	}
-	EXPECT_LT(100, opened);
+	EXPECT_LT(50, opened);
 	TH_LOG("%d functions", opened);
 	EXPECT_EQ(2 * opened, event_count(probe));
 	if (variant->prog)

@@ -58,6 +58,15 @@ static const struct way {
 
 #define WAYS ARRAY_SIZE(ways)
 
+/*
+ * Is the pair of these ways to be tried?  On a slow kernel one of three is: each way still
+ * is below some of the others, and on top of some.
+ */
+static inline bool pair_is_tried(unsigned int below, unsigned int on_top)
+{
+	return !kernel_is_slow() || (below + on_top) % 3 == 0;
+}
+
 /* BPF_TRACE_UPROBE_SESSION, which the headers of a released 6.12 do not have */
 #define UPROBE_SESSION ((enum bpf_attach_type)(BPF_TRACE_KPROBE_SESSION + 1))
 
