@@ -64,6 +64,7 @@ int bpf_event_set_prog(struct perf_event *event, u32 prog_fd);
 int bpf_event_query(struct perf_event *event,
 		    struct perf_event_query_bpf __user *uquery);
 void bpf_event_release(struct perf_event *event);
+void bpf_event_init(struct perf_event *event);
 void bpf_event_begin_pause(struct perf_event *event);
 bool bpf_event_pause(struct perf_event *event);
 void bpf_event_resume(struct perf_event *event);
@@ -197,6 +198,7 @@ static inline int bpf_event_query(struct perf_event *event,
 
 static inline void bpf_event_release(struct perf_event *event) { }
 
+static inline void bpf_event_init(struct perf_event *event) { }
 static inline void bpf_event_begin_pause(struct perf_event *event) { }
 
 static inline bool bpf_event_pause(struct perf_event *event)

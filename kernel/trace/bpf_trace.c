@@ -629,6 +629,17 @@ static void event_update_slot(const struct perf_event *event)
 }
 
 /**
+ * bpf_event_init() - pause the program of a perf event that begins disabled
+ * @event: the perf event, which nothing else knows yet
+ *
+ * Context: any.
+ */
+void bpf_event_init(struct perf_event *event)
+{
+	event->bpf_paused = event->attr.disabled;
+}
+
+/**
  * bpf_event_begin_pause() - its owner turns off a perf event
  * @event: the perf event, which is on still
  *
@@ -640,7 +651,7 @@ static void event_update_slot(const struct perf_event *event)
 void bpf_event_begin_pause(struct perf_event *event)
 {
 	scoped_guard(raw_spinlock_irqsave, &bpf_hits_lock)
-		event->bpf_resumed = false;
+		WRITE_ONCE(event->bpf_resumed, false);
 }
 
 /**
@@ -676,8 +687,8 @@ bool bpf_event_pause(struct perf_event *event)
 
 /**
  * bpf_event_resume() - resume the program of a perf event
- * @event: the perf event, or one that was inherited from it, which is off still; by
- *	exec() with the context of @event locked
+ * @event: the perf event, or one that was inherited from it, which is off still, or to stay
+ *	on; by exec() with the context of @event locked
  *
  * An event that a task inherited has the program of its parent.
  *
@@ -687,11 +698,20 @@ void bpf_event_resume(struct perf_event *event)
 {
 	struct perf_event *owner = event->parent ?: event;
 
+	/*
+	 * Events without a program come here, too, from all CPUs. What begins a pause after
+	 * this look turns @event off again before it pauses: exec() holds the lock of its
+	 * context, ENABLE and DISABLE its mutex.
+	 */
+	if (smp_load_acquire(&owner->bpf_resumed))
+		return;
+
 	scoped_guard(raw_spinlock_irqsave, &bpf_hits_lock) {
-		owner->bpf_resumed = true;
 		if (owner->bpf_paused) {
 			owner->bpf_paused = false;
 			event_update_slot(owner);
 		}
+		/* When others see it, hits do. */
+		smp_store_release(&owner->bpf_resumed, true);
 	}
 }

@@ -31,7 +31,10 @@ static bool event_allows_override(struct trace_event_call *call)
 	return ops->allows_override && ops->allows_override(call);
 }
 
-/* Does the program fit to what the event has now? Caller holds bpf_event_lock(). */
+/*
+ * Does the program fit to what the event has now? Caller holds bpf_event_lock().
+ * Return: why not, a bpf_attach_error; or -1 if it does
+ */
 static int event_check_others(const struct bpf_attach_request *req)
 {
 	struct trace_event_call *call = req->event->tp_event;
@@ -40,11 +43,11 @@ static int event_check_others(const struct bpf_attach_request *req)
 	u32 pos = 0, nr = 0;
 
 	if (req->prog->kprobe_override && !event_allows_override(call))
-		return bpf_attach_refuse(req, ATTACH_OVERRIDES);
+		return ATTACH_OVERRIDES;
 	if (bpf_event_attachment(req->event))
-		return bpf_attach_refuse(req, ATTACH_FD_TAKEN);
+		return ATTACH_FD_TAKEN;
 	if (!call)
-		return 0;
+		return -1;
 
 	while ((att = bpf_event_next_attachment(call, &pos))) {
 		nr++;
@@ -52,14 +55,14 @@ static int event_check_others(const struct bpf_attach_request *req)
 			twice = true;
 	}
 	if (nr == BPF_EVENT_MAX_PROGS)
-		return bpf_attach_refuse(req, ATTACH_FULL);
-	return twice ? bpf_attach_refuse(req, ATTACH_TWICE) : 0;
+		return ATTACH_FULL;
+	return twice ? ATTACH_TWICE : -1;
 }
 
 static int event_attach_prog(const struct bpf_attach_request *req)
 {
 	const struct trace_event_call *call = req->event->tp_event;
-	int err;
+	int err, error;
 
 	if (!bpf_event_runs_progs(req->event))
 		return bpf_attach_refuse(req, ATTACH_BAD_EVENT);
@@ -71,10 +74,13 @@ static int event_attach_prog(const struct bpf_attach_request *req)
 	if (err)
 		return err;
 
-	guard(bpf_event)();
-
-	return event_check_others(req) ?:
-	       bpf_event_add(req->event, req->prog, req->cookie, req->by_link);
+	scoped_guard(bpf_event) {
+		error = event_check_others(req);
+		if (error < 0)
+			return bpf_event_add(req->event, req->prog, req->cookie, req->by_link);
+	}
+	/* The caller's log may be memory that takes long to come: not under the lock. */
+	return bpf_attach_refuse(req, error);
 }
 
 /**

@@ -23,6 +23,7 @@ static const struct event_prog_kind {
 	{ "tp_btf", BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP },
 	{ "fentry", BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY },
 	{ "fexit", BPF_PROG_TYPE_TRACING, BPF_TRACE_FEXIT },
+	{ "fmod_ret", BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN },
 	{ "iter", BPF_PROG_TYPE_TRACING, BPF_TRACE_ITER },
 };
 

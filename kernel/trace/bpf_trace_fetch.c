@@ -122,7 +122,7 @@ BTF_ID_FLAGS(func, bpf_fetch_u16)
 BTF_ID_FLAGS(func, bpf_fetch_u32)
 BTF_ID_FLAGS(func, bpf_fetch_u64)
 BTF_ID_FLAGS(func, bpf_fetch_ptr)
-BTF_ID_FLAGS(func, bpf_memcmp)
+BTF_ID_FLAGS(func, bpf_memcmp, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_dump_stack)
 BTF_KFUNCS_END(fetch_kfunc_ids)
 

@@ -3,6 +3,7 @@
  * The helpers that every tracing program may call, whatever its context is.
  */
 #include <linux/bpf.h>
+#include <linux/bpf_verifier.h>
 #include <linux/filter.h>
 
 #include "bpf_trace_helpers.h"
@@ -30,10 +31,13 @@ bpf_tracing_func_proto(enum bpf_func_id func_id, const struct bpf_prog *prog)
 	case BPF_FUNC_current_task_under_cgroup:
 		return &bpf_current_task_under_cgroup_proto;
 #endif
+	/* Hooks of LSM and iterators are never reached inside an operation on storage. */
 	case BPF_FUNC_task_storage_get:
-		return &bpf_task_storage_get_recur_proto;
+		return bpf_prog_check_recur(prog) ? &bpf_task_storage_get_recur_proto :
+						    &bpf_task_storage_get_proto;
 	case BPF_FUNC_task_storage_delete:
-		return &bpf_task_storage_delete_recur_proto;
+		return bpf_prog_check_recur(prog) ? &bpf_task_storage_delete_recur_proto :
+						    &bpf_task_storage_delete_proto;
 	case BPF_FUNC_find_vma:
 		return &bpf_find_vma_proto;
 	case BPF_FUNC_get_func_ip: /* the verifier knows which programs have one */

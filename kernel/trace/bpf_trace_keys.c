@@ -21,7 +21,8 @@
  *
  * Permissions are checked when the key is used.
  *
- * Context: process.
+ * Context: process. While the task acts with the credentials of another one, as in
+ *	a file system on top of others, there are no special keyrings.
  * Return: the key, for bpf_key_put(), or NULL.
  */
 __bpf_kfunc struct bpf_key *bpf_lookup_user_key(u32 serial, u64 flags)
@@ -30,6 +31,9 @@ __bpf_kfunc struct bpf_key *bpf_lookup_user_key(u32 serial, u64 flags)
 	key_ref_t ref;
 
 	if (flags & ~KEY_LOOKUP_ALL)
+		return NULL;
+	/* For one that is not there, commit_creds() would have to replace them. */
+	if ((key_serial_t)serial < 0 && current_cred() != current_real_cred())
 		return NULL;
 
 	ref = lookup_user_key(serial, flags, KEY_DEFER_PERM_CHECK);

@@ -509,8 +509,15 @@ static int kprobe_multi_hold_modules(struct bpf_kprobe_multi_link *link,
 		scoped_guard(preempt) {
 			mod = __module_address(addr);
 			held = mod && link->nr_mods && mod == link->mods[link->nr_mods - 1];
-			/* A reference does not keep a module whose init fails. */
-			gone = mod && !held && (module_is_coming(mod) || !try_module_get(mod));
+			/*
+			 * A reference keeps no module whose init fails, nor the code that is
+			 * only for init. A module may have gone since its name was looked up.
+			 */
+			if (mod)
+				gone = within_module_init(addr, mod) ||
+				       (!held && (module_is_coming(mod) || !try_module_get(mod)));
+			else
+				gone = !core_kernel_text(addr);
 		}
 		if (gone)
 			return kprobe_multi_refuse_addr(log, KPROBE_MULTI_MODULE_NOT_LIVE, addr);

@@ -92,6 +92,7 @@ void bpf_attachment_missed_uprobe(const struct bpf_attachment *att)
 static bool bpf_uprobe_covers_current(const struct bpf_attachment *att)
 {
 	struct perf_event *event = bpf_perf_attachment(att)->event;
+	const struct mm_struct *mm;
 
 	if (!bpf_perf_attachment(att)->for_task)
 		return true;
@@ -99,9 +100,11 @@ static bool bpf_uprobe_covers_current(const struct bpf_attachment *att)
 	guard(rcu)();
 	if (READ_ONCE(att->released))
 		return false;
-	if (event->hw.target->mm == current->mm)
+	mm = READ_ONCE(event->hw.target->mm);
+	if (mm == current->mm)
 		return true;
-	return event->attr.inherit &&
+	/* A thread that has exited has none, while others of its process go on. */
+	return (event->attr.inherit || !mm) &&
 	       event->tp_event->class->bpf_ops->covers_current(event);
 }
 

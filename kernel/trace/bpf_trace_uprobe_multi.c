@@ -182,6 +182,7 @@ enum uprobe_multi_error {
 	UPROBE_MULTI_OVERRIDES,
 	UPROBE_MULTI_NOWHERE,
 	UPROBE_MULTI_MANY,
+	UPROBE_MULTI_LONG_PATH,
 	UPROBE_MULTI_NO_PATH,
 	UPROBE_MULTI_BAD_PATH,
 	UPROBE_MULTI_NO_FILE,
@@ -203,6 +204,8 @@ static struct tracing_refusal uprobe_multi_errors[] = {
 	[UPROBE_MULTI_NOWHERE] = { -EINVAL, "A link needs a path, offsets, and their count" },
 	[UPROBE_MULTI_MANY] = { -E2BIG,
 		"A link takes " __stringify(UPROBE_MULTI_MAX_SITES) " places at most" },
+	[UPROBE_MULTI_LONG_PATH] = { -EINVAL,
+		"A path has at most " __stringify(PATH_MAX) " bytes, its end among them" },
 	[UPROBE_MULTI_NO_PATH] = { -ENOENT, "There is no such file" },
 	[UPROBE_MULTI_BAD_PATH] = { 0, "This path cannot be followed to its file" },
 	[UPROBE_MULTI_NO_FILE] = { -EBADF, "This is not a regular file" },
@@ -233,8 +236,12 @@ static int uprobe_multi_get_path(struct bpf_uprobe_multi_link *link, u64 upath,
 	int err;
 
 	name = strndup_user(u64_to_user_ptr(upath), PATH_MAX);
-	if (IS_ERR(name))
+	if (IS_ERR(name)) {
+		/* what strndup_user() says of a string that is too long */
+		if (PTR_ERR(name) == -EINVAL)
+			uprobe_multi_refuse(log, UPROBE_MULTI_LONG_PATH, "%s", "(path)");
 		return PTR_ERR(name);
+	}
 
 	err = kern_path(name, LOOKUP_FOLLOW, &link->path);
 	if (err && err != -ENOMEM)
@@ -439,8 +446,8 @@ static int uprobe_multi_fill_info(const struct bpf_link *bpf_link, struct bpf_li
 	info->uprobe_multi.flags = link->flags;
 	info->uprobe_multi.pid = 0;
 	if (link->task)
-		info->uprobe_multi.pid = task_pid_nr_ns(link->task,
-							task_active_pid_ns(current));
+		info->uprobe_multi.pid = task_tgid_nr_ns(link->task,
+							 task_active_pid_ns(current));
 
 	for (i = 0; i < min(room, link->nr_sites); i++) {
 		site = &link->sites[i];
@@ -503,9 +510,9 @@ static int uprobe_multi_check(const union bpf_attr *attr, const struct bpf_prog 
  * Return: the descriptor of the link, or
  *
  * * -EINVAL: a program that overrides return values; unknown flags, or
- *   BPF_F_UPROBE_MULTI_RETURN of a session; no path, offsets or count; a negative
- *   pid or offset; a place outside the file or misaligned, or with a reference
- *   counter that is not the one it has already
+ *   BPF_F_UPROBE_MULTI_RETURN of a session; no path, offsets or count; a path of more
+ *   than PATH_MAX bytes; a negative pid or offset; a place outside the file or
+ *   misaligned, or with a reference counter that is not the one it has already
  * * -E2BIG: more than UPROBE_MULTI_MAX_SITES places
  * * -EBADF: the path is not of a regular file
  * * -EIO: nothing can be read at a place, or the file is of a kind that is not executed

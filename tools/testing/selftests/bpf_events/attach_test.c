@@ -309,6 +309,27 @@ TEST_F(body, runs_by_breakpoint_and_jump)
 	EXPECT_EQ(4, area_get(&self->area, 0));
 }
 
+/* What is on again before its jump is gone keeps it: a breakpoint would be all there is. */
+TEST_F(body, stays_a_jump)
+{
+	int i, fd, prog = count_prog(&self->area, 0, 0);
+
+	if (!self->optimize.saved)
+		SKIP(return, "CONFIG_OPTPROBES");
+	write_file(OPTIMIZE, 0, "1");
+	fd = attach(&self->probe, prog);
+	ASSERT_LE(0, fd);
+	ASSERT_TRUE(wait_optimized(BODY_FUNC));
+	for (i = 1; i <= 3; i++) {
+		close(fd);
+		fd = attach(&self->probe, prog);
+		ASSERT_LE(0, fd);
+		EXPECT_TRUE(wait_optimized(BODY_FUNC));
+		hit_body();
+		EXPECT_EQ(i, area_get(&self->area, 0));
+	}
+}
+
 /* The calls of bcc's hello_world, one by one */
 
 FIXTURE(bcc) {

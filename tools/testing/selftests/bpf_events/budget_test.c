@@ -44,6 +44,8 @@ static const char *wrong(int fd, void (*hit_it)(void), unsigned int runs_of_hit,
 		missed = fdinfo_number(fd, "bpf_missed_budget");
 	} while ((runs < ENOUGH || !missed) && now_ns() - start < PATIENCE_NS);
 	most = most_runs(start);
+	if (runs < ENOUGH || !missed)
+		say_slow();
 
 	snprintf(text, sizeof(text), "%llu hits: %llu runs, %llu at most, %llu missed", hits,
 		 runs, most, missed);

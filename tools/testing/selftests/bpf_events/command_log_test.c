@@ -4,10 +4,13 @@
  * there of programs, types and maps that do not load, and of links that are refused
  */
 #include <limits.h>
+#include <pthread.h>
 #include <linux/btf.h>
 
 #include "common.h"
 #include "error_log.h"
+#include "late_page.h"
+#include "link.h"
 #include "multi.h"
 #include "raw_tp.h"
 #include "types.h"
@@ -95,6 +98,57 @@ TEST_F(log, does_the_kernel_know_it)
 	/* Without the bit, nobody looks there */
 	EXPECT_EQ(-ENOENT, neg_errno(syscall(__NR_bpf, BPF_RAW_TRACEPOINT_OPEN, &self->none,
 					     sizeof(self->none), UNREADABLE, COMMON_SIZE)));
+}
+
+/* A second program for a perf event, whose log goes to where nobody can write yet */
+struct second {
+	union bpf_attr attr;
+	struct bpf_common_attr common;
+	int ret;
+};
+
+static void *link_second(void *arg)
+{
+	struct second *s = arg;
+
+	s->ret = bpf_with(BPF_LINK_CREATE, &s->attr, &s->common, sizeof(s->common));
+	return NULL;
+}
+
+TEST_F(log, memory_that_comes_late)
+{
+	struct second second = {};
+	struct late_page page;
+	struct probe probe;
+	pthread_t thread;
+	pid_t child;
+	int event;
+
+	SKIP_WITHOUT(return, late_page_missing());
+	ASSERT_EQ(0, late_page_create(&page));
+	ASSERT_EQ(0, probe_create_at(&probe, "event", FUNC, 0, 0));
+	event = attach(&probe, count_prog(&self->area, 0, 0));
+	ASSERT_LE(0, event);
+	second.attr.link_create.prog_fd = count_prog(&self->area, 0, 0);
+	second.attr.link_create.target_fd = event;
+	second.attr.link_create.attach_type = BPF_PERF_EVENT;
+	second.common = log_attr(4096, 1);
+	second.common.log_buf = (unsigned long)page.mem - 1;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, link_second, &second));
+	ASSERT_TRUE(wait_until(late_page_is_awaited(&page)));
+
+	/* Nobody else waits for it */
+	child = fork();
+	if (!child)
+		_exit(perf_set_bpf(event, second.attr.link_create.prog_fd) == -EEXIST);
+	EXPECT_EQ(1, status_in_time(child));
+	ASSERT_EQ(0, late_page_give(&page, NULL));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-EEXIST, second.ret);
+	EXPECT_STREQ("This perf event has a program already, open another for the next",
+		     strtok(page.mem - 1, "\n"));
+	close(event);
+	EXPECT_EQ(0, event_remove(probe.event));
 }
 
 TEST_F(log, more_than_the_kernel_knows)

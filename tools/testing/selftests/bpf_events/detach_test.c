@@ -231,12 +231,12 @@ static int attach_often(const struct detach *how, struct probe *probe, int prog,
 	return 0;
 }
 
-/* It is freed a while later, in its own time */
+/* It is freed a while later, in its own time; there are more rounds */
 static bool comes_down_to(__u64 most)
 {
-	unsigned int i;
+	__u64 end = now_ns() + PATIENCE_NS / 6;
 
-	for (i = 0; i < 100 && allocated() > most; i++)
+	while (allocated() > most && now_ns() < end)
 		sleep_ms(100);
 	return allocated() <= most;
 }

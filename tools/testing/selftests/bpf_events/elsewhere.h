@@ -44,7 +44,9 @@ struct elsewhere {
 	int (*call)(int arg);
 	int arg;
 	int result;		/* of the call */
+	bool late;		/* the run had ended before the call */
 	bool ended;		/* the run, when the call returned */
+	bool returned;		/* the call */
 	pid_t caller;		/* once it is about to call */
 	pthread_t hit_thread, call_thread;
 };
@@ -71,8 +73,10 @@ static inline void *elsewhere_call_thread(void *arg)
 	struct elsewhere *e = arg;
 
 	__atomic_store_n(&e->caller, syscall(__NR_gettid), __ATOMIC_SEQ_CST);
+	e->late = area_get(e->area, ENDED);
 	e->result = e->call(e->arg);
 	e->ended = area_get(e->area, ENDED);
+	__atomic_store_n(&e->returned, true, __ATOMIC_SEQ_CST);
 	return NULL;
 }
 
@@ -90,10 +94,16 @@ static inline bool elsewhere_caller_is_asleep(const struct elsewhere *e)
 	return caller && task_state(caller) == 'D';
 }
 
+static inline bool elsewhere_has_returned(const struct elsewhere *e)
+{
+	return __atomic_load_n(&e->returned, __ATOMIC_SEQ_CST);
+}
+
 /* Is the call waiting, before long, while the run is under way? */
 static inline bool elsewhere_waits(const struct elsewhere *e)
 {
-	return wait_until(elsewhere_caller_is_asleep(e)) && !area_get(e->area, ENDED);
+	return wait_until(elsewhere_caller_is_asleep(e) || elsewhere_has_returned(e)) &&
+	       !elsewhere_has_returned(e) && !area_get(e->area, ENDED);
 }
 
 /* True if the run had ended when the call returned */
@@ -104,9 +114,9 @@ static inline bool elsewhere_join(struct elsewhere *e)
 	return e->ended;
 }
 
-static inline bool elsewhere_has_ended(const struct elsewhere *e)
+/* Tells the run to end, as often as it is called: the run may not have begun to look. Has it? */
+static inline bool elsewhere_tell(const struct elsewhere *e)
 {
-	/* Again and again: it may not have begun to look */
 	area_set(e->area, MAY_END, area_get(e->area, MAY_END) + 1);
 	return area_get(e->area, ENDED);
 }
@@ -114,7 +124,7 @@ static inline bool elsewhere_has_ended(const struct elsewhere *e)
 /* Lets the run end first */
 static inline bool elsewhere_end(struct elsewhere *e)
 {
-	bool ended = wait_until(elsewhere_has_ended(e));
+	bool ended = wait_until(elsewhere_tell(e));
 
 	return elsewhere_join(e) && ended;
 }

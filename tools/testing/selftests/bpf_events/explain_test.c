@@ -17,6 +17,7 @@ static const struct {
 	{ "tp_btf", TYPED | COOKIE },
 	{ "fentry", TYPED | COOKIE | CALL },
 	{ "fexit", TYPED | COOKIE | CALL },
+	{ "fmod_ret", TYPED | COOKIE | CALL },
 	{ "iter", TYPED | SEQ },
 };
 
@@ -107,6 +108,10 @@ FIXTURE_VARIANT_ADD(helper, tp_btf) {
 
 FIXTURE_VARIANT_ADD(helper, fentry) {
 	.type = BPF_PROG_TYPE_TRACING, .attach = BPF_TRACE_FENTRY, .target = FUNC,
+};
+
+FIXTURE_VARIANT_ADD(helper, fmod_ret) {
+	.type = BPF_PROG_TYPE_TRACING, .attach = BPF_MODIFY_RETURN, .target = FUNC,
 };
 
 FIXTURE_VARIANT_ADD(helper, iter) {

@@ -382,6 +382,32 @@ TEST_F(memcmp, memory_that_the_program_does_not_have)
 				       false, -1));
 }
 
+/* What a lookup or a reservation gives may be nothing */
+TEST_F(memcmp, memory_that_may_not_be_there)
+{
+	int map = map_create(BPF_MAP_TYPE_HASH, 4, 8, 1, 0);
+	struct bpf_insn insns[] = {
+		BPF_ST_MEM(BPF_W, BPF_REG_10, -4, 0),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_2, -4),
+		BPF_EMIT_CALL(BPF_FUNC_map_lookup_elem),
+		BPF_JMP_IMM(BPF_JEQ, BPF_REG_0, 0, 4),
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_0),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_0),
+		BPF_MOV64_IMM(BPF_REG_3, 8),
+		CALL_KFUNC(self->id),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	ASSERT_LE(0, map);
+	EXPECT_LE(0, prog_load_of(variant->kind->type, insns, ARRAY_SIZE(insns)));
+	/* Without the check */
+	insns[6] = BPF_MOV64_IMM(BPF_REG_4, 0);
+	EXPECT_EQ(-EACCES, prog_load_of(variant->kind->type, insns, ARRAY_SIZE(insns)));
+}
+
 /* Stacks, and who may call what */
 
 TEST_F(memcmp, dump_stack)

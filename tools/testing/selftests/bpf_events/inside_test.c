@@ -60,10 +60,15 @@ FIXTURE_TEARDOWN_PARENT(kernel)
 	EXPECT_STREQ("nothing", leftovers());
 }
 
+#define KTHREADD 2	/* forks whenever the kernel wants a thread */
+
 /* Counts every return in the slot of the way; entries are not returns */
 static int return_prog(const struct way *way, const struct place *place, struct area *area)
 {
 	struct bpf_insn insns[] = {
+		BPF_EMIT_CALL(BPF_FUNC_get_current_pid_tgid),
+		BPF_ALU64_IMM(BPF_RSH, BPF_REG_0, 32),
+		BPF_JMP_IMM(BPF_JEQ, BPF_REG_0, KTHREADD, 4),
 		AREA(BPF_REG_1, area, way - ways),
 		BPF_MOV64_IMM(BPF_REG_0, 1),
 		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
@@ -413,7 +418,10 @@ TEST_F(user, sigkill)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			inside(wait_forever);
 		}
+		/* At any time, and when it is there for sure */
 		sleep_ms(i);
+		if (i == 4)
+			ASSERT_TRUE(wait_until(sleeps(child)));
 		ASSERT_EQ(0, kill(child, SIGKILL));
 		EXPECT_EQ(-SIGKILL, child_status(child));
 	}
@@ -469,13 +477,16 @@ TEST_F(user, close)
 	ASSERT_EQ(0, pipe(inside_pipe));
 	child = fork();
 	ASSERT_LE(0, child);
-	if (!child)
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (i = 0; i < self->nr; i++)
+			close(self->fds[i]);
 		_exit(inside(wait_for_byte) == 1 ? 0 : 1);
+	}
 	ASSERT_TRUE(wait_until(sleeps(child)));
 	for (i = 0; i < self->nr; i++)
 		close(self->fds[i]);
 	ASSERT_EQ(1, write(inside_pipe[1], "", 1));
-	/* The child has descriptors of its own, which go now */
 	EXPECT_EQ(0, child_status(child));
 	inside(NULL);
 	for (i = 0; i < self->nr; i++)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The kfuncs that find keys, and that verify what somebody has signed with one */
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <linux/keyctl.h>
 
 #include "common.h"
@@ -106,6 +108,59 @@ TEST_F(key, of_a_user)
 	ASSERT_EQ(0, syscall(__NR_keyctl, KEYCTL_UNLINK, key, self->keyring));
 	EXPECT_TRUE(wait_gone(!key_is_there(key)));
 	EXPECT_EQ(0, look_up(_metadata, self, self->lookup_user, key, 0));
+}
+
+/* Looks for the keyring of the thread, has it made if need be, and counts those it gets */
+static int keyring_prog(FIXTURE_DATA(key) * self, union bpf_attr *attr)
+{
+	const struct bpf_insn body[] = {
+		BPF_MOV64_IMM(BPF_REG_1, KEY_SPEC_THREAD_KEYRING),
+		BPF_MOV64_IMM(BPF_REG_2, 1 /* KEY_LOOKUP_CREATE */),
+		CALL_KFUNC(self->lookup_user),
+		BPF_JMP_IMM(BPF_JEQ, BPF_REG_0, 0, 4),
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_0),
+		CALL_KFUNC(self->put),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_7, BPF_REG_0, 8 * RESULT),
+	};
+
+	return body_load(attr, &self->area, body, ARRAY_SIZE(body));
+}
+
+/* An overlay opens the file that is below it with the credentials of who has mounted it */
+TEST_F(key, of_a_user_with_other_credentials)
+{
+	char root[] = "/tmp/bpf_events.XXXXXX";
+	int hook = btf_func_id("bpf_lsm_file_open"), prog, link, err;
+	union bpf_attr attr;
+
+	if (hook <= 0 || !lsm_runs_programs())
+		SKIP(return, "CONFIG_BPF_LSM");
+	ASSERT_NE(NULL, mkdtemp(root));
+	ASSERT_EQ(0, chdir(root));
+	ASSERT_EQ(0, mkdir("lower", 0700) | mkdir("lowest", 0700) | mkdir("merged", 0700));
+	ASSERT_EQ(0, close(open("lower/file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)));
+	err = neg_errno(mount("overlay", "merged", "overlay", 0, "lowerdir=lower:lowest"));
+	load_attr(&attr, BPF_PROG_TYPE_LSM, BPF_LSM_MAC, hook);
+	attr.prog_flags = BPF_F_SLEEPABLE;
+	prog = keyring_prog(self, &attr);
+	link = tracing_open_drop(prog);
+	EXPECT_LE(0, link);
+	close(open("merged/file", O_RDONLY | O_CLOEXEC));
+	close(link);
+
+	umount("merged");
+	unlink("lower/file");
+	rmdir("merged");
+	rmdir("lowest");
+	rmdir("lower");
+	ASSERT_EQ(0, chdir("/"));
+	rmdir(root);
+	if (err == -ENODEV)
+		SKIP(return, "CONFIG_OVERLAY_FS");
+	EXPECT_EQ(0, err);
+	EXPECT_EQ(2, area_get(&self->area, 0));
+	EXPECT_EQ(1, area_get(&self->area, RESULT));
 }
 
 TEST_F(key, of_the_system)

@@ -11,7 +11,7 @@
 #define LATE_PAGE_SIZE 4096
 
 struct late_page {
-	void *mem;
+	void *mem;	/* behind a page that is there */
 	int uffd;
 };
 
@@ -29,9 +29,11 @@ static inline int late_page_create(struct late_page *page)
 	page->uffd = neg_errno(syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK));
 	if (page->uffd < 0)
 		return page->uffd;
-	page->mem = mmap(NULL, LATE_PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page->mem = mmap(NULL, 2 * LATE_PAGE_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page->mem == MAP_FAILED || ioctl(page->uffd, UFFDIO_API, &api))
 		return -errno;
+	page->mem += LATE_PAGE_SIZE;
 	range.range.start = (unsigned long)page->mem;
 	range.range.len = LATE_PAGE_SIZE;
 	return neg_errno(ioctl(page->uffd, UFFDIO_REGISTER, &range));

@@ -55,6 +55,24 @@ TEST_F(load, is_program_type_2)
 	EXPECT_EQ(0, info.recursion_misses);
 }
 
+TEST_F(load, helpers_write_to_no_map_that_is_read_only)
+{
+	const int text = text_create("text");
+	const struct bpf_insn insns[] = {
+		BPF_LD_MAP_VALUE(BPF_REG_1, text, 0),
+		BPF_MOV64_IMM(BPF_REG_2, 4),
+		BPF_LD_MAP_VALUE(BPF_REG_3, text, 0),
+		BPF_MOV64_IMM(BPF_REG_4, 0),
+		BPF_MOV64_IMM(BPF_REG_5, 0),
+		BPF_EMIT_CALL(BPF_FUNC_snprintf),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+
+	ASSERT_LE(0, text);
+	EXPECT_EQ(-EACCES, prog_load(insns, ARRAY_SIZE(insns)));
+}
+
 TEST_F(load, kern_version_must_match)
 {
 	const __u32 right = kern_version();

@@ -27,6 +27,7 @@ enum use {
 	STORE,
 	ADD_ATOMIC,
 	HELPER_STORE,	/* a helper writes into the value */
+	PRINT,
 	UPDATE,
 	TAIL_CALL,
 };
@@ -56,6 +57,15 @@ static size_t use_map(struct bpf_insn *to, enum use use, int map)
 			BPF_EMIT_CALL(BPF_FUNC_probe_read_kernel),
 		},
 	};
+	const struct bpf_insn print[] = {
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_0),
+		BPF_MOV64_IMM(BPF_REG_2, 8),
+		BPF_LD_MAP_VALUE(BPF_REG_3, use == PRINT ? text_create("text") : -1, 0),
+		BPF_MOV64_IMM(BPF_REG_4, 0),
+		BPF_MOV64_IMM(BPF_REG_5, 0),
+		BPF_EMIT_CALL(BPF_FUNC_snprintf),
+	};
+	const struct bpf_insn *op = use == PRINT ? print : ops[use];
 	const struct bpf_insn update[] = {
 		BPF_MOV64_REG(BPF_REG_3, BPF_REG_2),
 		BPF_MOV64_IMM(BPF_REG_4, 0),
@@ -81,11 +91,13 @@ static size_t use_map(struct bpf_insn *to, enum use use, int map)
 		memcpy(to + n, update, sizeof(update));
 		return n + ARRAY_SIZE(update);
 	}
-	for (cnt = 0; cnt < ARRAY_SIZE(ops[0]) && ops[use][cnt].code; cnt++)
+	for (cnt = 0; cnt < ARRAY_SIZE(ops[0]) && op[cnt].code; cnt++)
 		;
+	if (use == PRINT)
+		cnt = ARRAY_SIZE(print);
 	to[n++] = BPF_EMIT_CALL(BPF_FUNC_map_lookup_elem);
 	to[n++] = BPF_JMP_IMM(BPF_JEQ, BPF_REG_0, 0, cnt);
-	memcpy(to + n, ops[use], cnt * sizeof(*to));
+	memcpy(to + n, op, cnt * sizeof(*to));
 	return n + cnt;
 }
 
@@ -193,6 +205,11 @@ FIXTURE_VARIANT_ADD(share, array_that_inner_writes) {
 
 FIXTURE_VARIANT_ADD(share, array_that_a_helper_writes) {
 	.type = BPF_MAP_TYPE_ARRAY, .outer = HELPER_STORE, .inner = LOOK_UP,
+	.outer_scratch = MAP,
+};
+
+FIXTURE_VARIANT_ADD(share, array_that_is_printed_to) {
+	.type = BPF_MAP_TYPE_ARRAY, .outer = PRINT, .inner = LOOK_UP,
 	.outer_scratch = MAP,
 };
 

@@ -205,9 +205,11 @@ TEST_F(race, fork_and_kill)
 {
 	__u64 end = deadline();
 	pid_t children[4];
+	__u64 ran;
 	int i, n;
 
 	for (n = 0; n < 2 || now_ns() < end; n++) {
+		ran = area_get(&self->area, RUNS);
 		for (i = 0; i < ARRAY_SIZE(children); i++) {
 			children[i] = fork();
 			ASSERT_LE(0, children[i]);
@@ -225,7 +227,10 @@ TEST_F(race, fork_and_kill)
 				close(prog);
 			}
 		}
-		sleep_ms(1 + n % 7 * 5);
+		/* At any time, or when they have attached */
+		EXPECT_TRUE(n % 2 == 0 || wait_until(area_get(&self->area, RUNS) != ran));
+		if (n % 2 == 0)
+			sleep_ms(1 + n % 7 * 5);
 		for (i = 0; i < ARRAY_SIZE(children); i++) {
 			kill(children[i], SIGKILL);
 			EXPECT_EQ(-SIGKILL, child_status(children[i]));

@@ -259,9 +259,42 @@ static inline void optimize_restore(const struct optimize *optimize)
 		write_file(OPTIMIZE, 0, "%llu", optimize->was);
 }
 
+/* The byte at @addr in the kernel, or an error */
+static inline int kernel_byte(unsigned long addr)
+{
+	const struct bpf_insn insns[] = {
+		BPF_ST_MEM(BPF_DW, BPF_REG_10, -8, 0),
+		BPF_MOV64_REG(BPF_REG_1, BPF_REG_10),
+		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
+		BPF_MOV64_IMM(BPF_REG_2, 1),
+		BPF_LD_IMM64(BPF_REG_3, addr),
+		BPF_EMIT_CALL(BPF_FUNC_probe_read_kernel),
+		BPF_LDX_MEM(BPF_B, BPF_REG_0, BPF_REG_10, -8),
+		BPF_EXIT_INSN(),
+	};
+	int err, prog = prog_load_of(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, ARRAY_SIZE(insns));
+	union bpf_attr attr = { .test.prog_fd = prog };
+
+	if (prog < 0)
+		return prog;
+	err = sys_bpf(BPF_PROG_TEST_RUN, &attr);
+	close(prog);
+	return err ?: (int)attr.test.retval;
+}
+
+static inline bool is_jump(unsigned long addr)
+{
+#ifdef __x86_64__
+	return kernel_byte(addr) == 0xe9;
+#else
+	return true;
+#endif
+}
+
 /*
- * Waits until the probe in the body of @func is a jump, or about to be one: the optimizer
- * waits for all tasks to sleep.  False is no error: kernels can be without jumps.
+ * Waits until the probe in the body of @func is a jump. False is no error: kernels can be
+ * without jumps. The list says that a probe is one when it is to become one: the optimizer
+ * waits until it has more to do, and until all tasks have slept.
  */
 static inline bool wait_optimized(const char *func)
 {
@@ -271,7 +304,7 @@ static inline bool wait_optimized(const char *func)
 	for (i = 0; i < 100 && !access(OPTIMIZE, F_OK); i++) {
 		if (find_line(DEBUGFS "/kprobes/list", func, line, sizeof(line)) &&
 		    strstr(line, "[OPTIMIZED]"))
-			return true;
+			return wait_until(is_jump(strtoul(line, NULL, 16)));
 		sleep_ms(10);
 	}
 	return false;

@@ -148,6 +148,21 @@ static inline int map_create(enum bpf_map_type type, __u32 key, __u32 value,
 	return sys_bpf(BPF_MAP_CREATE, &attr);
 }
 
+/* A map of one value, which is text that no program can change */
+static inline int text_create(const char *text)
+{
+	int map = map_create(BPF_MAP_TYPE_ARRAY, 4, strlen(text) + 1, 1, BPF_F_RDONLY_PROG);
+	__u32 key = 0;
+	union bpf_attr attr = {
+		.map_fd = map, .key = (unsigned long)&key, .value = (unsigned long)text,
+	};
+
+	if (map < 0 || sys_bpf(BPF_MAP_UPDATE_ELEM, &attr))
+		return -errno;
+	attr = (union bpf_attr){ .map_fd = map };
+	return sys_bpf(BPF_MAP_FREEZE, &attr) ? -errno : map;
+}
+
 static inline __u32 map_id(int fd)
 {
 	struct bpf_map_info info = {};

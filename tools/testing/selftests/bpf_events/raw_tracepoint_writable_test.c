@@ -7,6 +7,7 @@
 #include "error_log.h"
 #include "raw_tp.h"
 #include "module.h"
+#include "types.h"
 
 #define TEST_MODULE "bpf_events_writable"
 #define TEST_HIT "/sys/module/" TEST_MODULE "/parameters/hit"
@@ -87,6 +88,59 @@ TEST_F(writable, more_than_there_is)
 	EXPECT_EQ(-EINVAL, raw_tp_open(prog, "bpf_test_finish", 0));
 	EXPECT_STREQ(entry("The program reaches past what the tracepoint lets it write",
 			   "bpf_test", "RAW_TRACEPOINT_OPEN bpf_test_finish"), entries());
+}
+
+/* Nobody could tell to which tracepoint what is called, or replaces another, goes */
+TEST_F(writable, tail_call)
+{
+	int progs = map_create(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
+	int prog = write_prog(&self->area, 0);
+	__u32 key = 0;
+
+	ASSERT_LE(0, progs);
+	ASSERT_LE(0, prog);
+	EXPECT_EQ(-EINVAL, map_update(progs, &key, &prog));
+	prog = prog_load_type(BPF_PROG_TYPE_RAW_TRACEPOINT_WRITABLE, 0, 0);
+	EXPECT_EQ(0, map_update(progs, &key, &prog));
+}
+
+/* With @write, it writes where its first argument points to. */
+static int extension_try(int target, int types, bool write)
+{
+	const struct bpf_insn insns[] = {
+		BPF_LDX_MEM(BPF_DW, BPF_REG_1, BPF_REG_1, 0),
+		write ? BPF_ST_MEM(BPF_W, BPF_REG_1, 0, 0) : BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	union bpf_attr attr;
+	int fd;
+
+	load_attr(&attr, BPF_PROG_TYPE_EXT, 0, TYPE_RAW);
+	attr.attach_prog_fd = target;
+	prog_types(&attr, types, TYPE_RAW);
+	attr.insns = (unsigned long)insns;
+	attr.insn_cnt = ARRAY_SIZE(insns);
+	fd = sys_bpf(BPF_PROG_LOAD, &attr);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+TEST_F(writable, extension)
+{
+	const struct bpf_insn insns[] = { BPF_MOV64_IMM(BPF_REG_0, 0), BPF_EXIT_INSN() };
+	int target, types = types_load();
+	union bpf_attr attr;
+
+	ASSERT_LE(0, types);
+	prog_attr(&attr, insns, ARRAY_SIZE(insns));
+	attr.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT_WRITABLE;
+	prog_types(&attr, types, TYPE_RAW);
+	target = prog_load_attr(&attr);
+	ASSERT_LE(0, target);
+	EXPECT_EQ(0, extension_try(target, types, false));
+	EXPECT_EQ(-EACCES, extension_try(target, types, true));
 }
 
 /* A module's, declared as one that has no event in tracefs */

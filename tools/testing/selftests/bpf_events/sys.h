@@ -95,13 +95,16 @@ static inline unsigned int patience(void)
 	is_;						\
 })
 
+#define say_slow()							\
+	fprintf(stderr, "# slow: %s:%d: waited %llu s in vain\n",	\
+		__FILE__, __LINE__, PATIENCE_NS / 1000000000)
+
 /* The same; the log says that it was time that decided, and not a value */
 #define wait_between(cond, pause) ({						\
 	bool came_ = within_patience(cond, pause);				\
 										\
 	if (!came_)								\
-		fprintf(stderr, "# slow: %s:%d: waited %llu s in vain\n",	\
-			__FILE__, __LINE__, PATIENCE_NS / 1000000000);		\
+		say_slow();							\
 	came_;									\
 })
 

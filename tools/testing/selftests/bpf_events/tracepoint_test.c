@@ -422,6 +422,66 @@ TEST_F(program, on_a_kprobe_event)
 	EXPECT_EQ(-EINVAL, fd);
 }
 
+#define RECORD_END 64	/* of a call with six arguments, the longest */
+#define RECORD_MAX 8192
+
+/* Slot 0 counts, slot 1 has the bits that are set in what comes after the record */
+static int past_prog(struct area *area)
+{
+	const struct bpf_insn end[] = {
+		AREA(BPF_REG_1, area, 0),
+		BPF_STX_MEM(BPF_DW, BPF_REG_1, BPF_REG_8, 8),
+		BPF_MOV64_IMM(BPF_REG_0, 1),
+		BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_0, 0),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	struct bpf_insn insns[1 + 2 * (RECORD_MAX - RECORD_END) / 8 + ARRAY_SIZE(end)];
+	size_t off, n = 0;
+
+	insns[n++] = BPF_MOV64_IMM(BPF_REG_8, 0);
+	for (off = RECORD_END; off < RECORD_MAX; off += 8) {
+		insns[n++] = BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_1, off);
+		insns[n++] = BPF_ALU64_REG(BPF_OR, BPF_REG_8, BPF_REG_2);
+	}
+	memcpy(insns + n, end, sizeof(end));
+	return tp_load(insns, ARRAY_SIZE(insns));
+}
+
+/* The record is checked for the program that is attached, not for one that it calls. */
+TEST_F(program, calls_one_that_reads_past_the_record)
+{
+	static const char * const events[] = { ENTER, EXIT };
+	int i, perf, calls, called = past_prog(&self->area);
+	int map = map_create(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
+	const struct bpf_insn insns[] = {
+		BPF_LD_MAP_FD(BPF_REG_2, map),
+		BPF_MOV64_IMM(BPF_REG_3, 0),
+		BPF_EMIT_CALL(BPF_FUNC_tail_call),
+		BPF_MOV64_IMM(BPF_REG_0, 0),
+		BPF_EXIT_INSN(),
+	};
+	__u32 key = 0;
+
+	ASSERT_LE(0, called);
+	ASSERT_LE(0, map);
+	ASSERT_EQ(0, map_update(map, &key, &called));
+	calls = tp_load(insns, ARRAY_SIZE(insns));
+	ASSERT_LE(0, calls);
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		perf = perf_open_event(events[i]);
+		ASSERT_LE(0, perf);
+		EXPECT_EQ(-EACCES, perf_set_bpf(perf, called));
+		ASSERT_EQ(0, perf_set_bpf(perf, calls));
+		area_set(&self->area, 0, 0);
+		area_set(&self->area, 1, -1);
+		hit_arg(SCHED_RR);
+		close(perf);
+		EXPECT_EQ(1, area_get(&self->area, 0));
+		EXPECT_EQ(0, area_get(&self->area, 1));
+	}
+}
+
 TEST_F(program, cookie)
 {
 	struct bpf_insn insns[] = {

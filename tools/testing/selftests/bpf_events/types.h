@@ -131,9 +131,11 @@ static inline int btf_member(const char *name, const char *member)
 enum {
 	TYPE_INT = 1, TYPE_LONG, TYPE_PROTO, TYPE_PROG, TYPE_CALLBACK,
 	TYPE_SKB, TYPE_SKB_PTR, TYPE_FILTER_PROTO, TYPE_FILTER,
+	TYPE_ARGS, TYPE_ARGS_PTR, TYPE_RAW_PROTO, TYPE_RAW,
 };
 
-#define STRINGS "\0int\0long\0prog\0callback\0__sk_buff\0filter\0skb"
+#define STRINGS "\0int\0long\0prog\0callback\0__sk_buff\0filter\0skb" \
+	"\0bpf_raw_tracepoint_args\0raw\0args"
 
 struct int_type {
 	struct btf_type type;
@@ -144,9 +146,11 @@ static const struct {
 	struct btf_header head;
 	struct int_type ints[2];
 	struct btf_type funcs[3];
-	struct btf_type filter[3];
-	struct btf_param skb;
-	struct btf_type filter_func;
+	struct ctx_types {
+		struct btf_type types[3];
+		struct btf_param param;
+		struct btf_type func;
+	} filter, raw;
 	char strings[sizeof(STRINGS)];
 } types = {
 	.head = {
@@ -166,12 +170,23 @@ static const struct {
 		{ 15, BTF_KIND_FUNC << 24 | BTF_FUNC_STATIC, { TYPE_PROTO } },
 	},
 	.filter = {
-		{ 24, BTF_KIND_STRUCT << 24 },
-		{ 0, BTF_KIND_PTR << 24, { TYPE_SKB } },
-		{ 0, BTF_KIND_FUNC_PROTO << 24 | 1, { TYPE_INT } },
+		{
+			{ 24, BTF_KIND_STRUCT << 24 },
+			{ 0, BTF_KIND_PTR << 24, { TYPE_SKB } },
+			{ 0, BTF_KIND_FUNC_PROTO << 24 | 1, { TYPE_INT } },
+		},
+		{ 41, TYPE_SKB_PTR },
+		{ 34, BTF_KIND_FUNC << 24 | BTF_FUNC_GLOBAL, { TYPE_FILTER_PROTO } },
 	},
-	.skb = { 41, TYPE_SKB_PTR },
-	.filter_func = { 34, BTF_KIND_FUNC << 24 | BTF_FUNC_GLOBAL, { TYPE_FILTER_PROTO } },
+	.raw = {
+		{
+			{ 45, BTF_KIND_STRUCT << 24 },
+			{ 0, BTF_KIND_PTR << 24, { TYPE_ARGS } },
+			{ 0, BTF_KIND_FUNC_PROTO << 24 | 1, { TYPE_INT } },
+		},
+		{ 73, TYPE_ARGS_PTR },
+		{ 69, BTF_KIND_FUNC << 24 | BTF_FUNC_GLOBAL, { TYPE_RAW_PROTO } },
+	},
 	.strings = STRINGS,
 };
 
@@ -198,15 +213,22 @@ static inline int storage_create(int types)
 	return sys_bpf(BPF_MAP_CREATE, &attr);
 }
 
-/* Says of the program of @attr, a socket filter or what replaces one, which types it has */
-static inline void filter_types(union bpf_attr *attr, int types)
+/* Says of the program of @attr, which has one function, what type that is of */
+static inline void prog_types(union bpf_attr *attr, int types, int func_type)
 {
-	static const struct bpf_func_info func = { .insn_off = 0, .type_id = TYPE_FILTER };
+	static struct bpf_func_info func;
 
+	func.type_id = func_type;
 	attr->prog_btf_fd = types;
 	attr->func_info_rec_size = sizeof(func);
 	attr->func_info = (unsigned long)&func;
 	attr->func_info_cnt = 1;
+}
+
+/* The same of a socket filter, or of what replaces one */
+static inline void filter_types(union bpf_attr *attr, int types)
+{
+	prog_types(attr, types, TYPE_FILTER);
 }
 
 /* A socket filter that returns 7, with types or without */

@@ -231,26 +231,34 @@ TEST_F(under_way, close_waits)
 {
 	/* In an overflow interrupts are off: close() spins, and there is no CPU for us */
 	bool spins = variant->type == BPF_PROG_TYPE_PERF_EVENT;
+	__u64 end = now_ns() + PATIENCE_NS;
 	union bpf_attr attr;
 	struct elsewhere e;
 	int prog, fd;
 
-	load_attr(&attr, variant->type, variant->attach_type, 0);
-	attr.prog_flags = variant->flags;
-	prog = elsewhere_prog(&attr, &self->area, spins ? 300 : TOLD_MS, 0);
-	ASSERT_LE(0, prog);
-	fd = variant->attach(variant->kind, prog);
-	ASSERT_LE(0, fd);
-	close(prog);
-	ASSERT_EQ(0, elsewhere_hit(&e, &self->area, variant->kind));
-	ASSERT_EQ(0, elsewhere_call(&e, close, fd));
-	if (spins) {
-		EXPECT_TRUE(elsewhere_join(&e));
-	} else {
-		EXPECT_TRUE(elsewhere_waits(&e));
-		EXPECT_STREQ("none", event_text(TRACEFS, "task/task_newtask", "filter"));
-		EXPECT_TRUE(elsewhere_end(&e));
-	}
+	do {
+		area_set(&self->area, BEGUN, 0);
+		area_set(&self->area, ENDED, 0);
+		load_attr(&attr, variant->type, variant->attach_type, 0);
+		attr.prog_flags = variant->flags;
+		prog = elsewhere_prog(&attr, &self->area, spins ? 300 : TOLD_MS, 0);
+		ASSERT_LE(0, prog);
+		fd = variant->attach(variant->kind, prog);
+		ASSERT_LE(0, fd);
+		close(prog);
+		ASSERT_EQ(0, elsewhere_hit(&e, &self->area, variant->kind));
+		ASSERT_EQ(0, elsewhere_call(&e, close, fd));
+		if (spins) {
+			EXPECT_TRUE(elsewhere_join(&e));
+		} else {
+			EXPECT_TRUE(elsewhere_waits(&e));
+			EXPECT_STREQ("none", event_text(TRACEFS, "task/task_newtask", "filter"));
+			EXPECT_TRUE(elsewhere_end(&e));
+		}
+	} while (spins && e.late && now_ns() < end);
+	if (spins && e.late)
+		say_slow();
+	EXPECT_FALSE(e.late);
 }
 
 FIXTURE(filter) {

@@ -228,8 +228,16 @@ TEST_F(attaching, killed)
 			attach_for(self, whole * (i % 9 + 1) / 10);
 		ASSERT_EQ(-SIGALRM, status_in_time(child));
 		ASSERT_EQ(0, user_probes());
-		in_time += !area_get(&self->area, 0);
+		if (!area_get(&self->area, 0)) {
+			in_time++;
+		} else if (i % 9 == 0 && whole > 10000000) {
+			/* It took as long as that only because the host stood still: again */
+			whole /= 2;
+			i--;
+		}
 	}
+	if (in_time < 5)
+		say_slow();
 	EXPECT_EQ(5, in_time);
 }
 

@@ -297,7 +297,12 @@ TEST_F(error, is_told)
 	const struct umulti *m = &self->multi;
 	union bpf_attr attr = self->attr;
 	__u64 outside = 1ULL << 40;
+	char path[4097];
 
+	memset(path, 'x', sizeof(path));
+	path[4096] = '\0';
+	EXPECT_EQ(-EINVAL, try_path(&self->attr, path));
+	EXPECT_TRUE(told_about("A path has at most 4096 bytes, its end among them", "(path)"));
 	EXPECT_EQ(-ENOENT, try_path(&self->attr, "/no/such/file"));
 	EXPECT_TRUE(told_about("There is no such file", "/no/such/file"));
 	EXPECT_EQ(-EBADF, try_path(&self->attr, "/dev/null"));

@@ -68,7 +68,8 @@ static char obey(struct target *t, char letter)
 	case EXEC:
 		snprintf(fds, sizeof(fds), "%d %d", t->to, t->from);
 		setenv(TARGET_ENV, fds, true);
-		execl(SELF, "target", NULL);
+		/* SELF is of the first thread, which may be gone */
+		execl("/proc/thread-self/exe", "target", NULL);
 		_exit(1);
 	case LEAVE:
 		t->leader = pthread_self();
@@ -299,14 +300,22 @@ TEST_F(scope, process_that_exits)
 TEST_F(scope, process_whose_first_thread_exits)
 {
 	struct target *t = &self->target;
+	struct bpf_link_info info = {};
+	int link;
 
 	self->multi.pid = t->pid;
-	ASSERT_LE(0, umulti_link(&self->multi, self->prog));
+	link = umulti_link(&self->multi, self->prog);
+	ASSERT_LE(0, link);
 	EXPECT_EQ(1, runs_of(&self->area, t, HIT));
 	EXPECT_EQ(0, runs_of(&self->area, t, LEAVE));
 	EXPECT_EQ(1, runs_of(&self->area, t, HIT));
 	EXPECT_EQ(1, runs_of(&self->area, t, THREAD));
 	EXPECT_EQ(0, own_runs(&self->area));
+	/* Another thread takes its pid */
+	EXPECT_EQ(0, runs_of(&self->area, t, EXEC));
+	EXPECT_EQ(1, runs_of(&self->area, t, HIT));
+	ASSERT_EQ(0, link_info(link, &info));
+	EXPECT_EQ(t->pid, info.uprobe_multi.pid);
 }
 
 /* What the target has in its counter */

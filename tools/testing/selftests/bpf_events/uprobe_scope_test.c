@@ -165,6 +165,117 @@ TEST_F(scope, every_thread_of_the_process)
 	EXPECT_EQ(6, area_get(&self->area, 0));
 }
 
+TEST_F(scope, children_that_inherit)
+{
+	int fd;
+
+	fd = attach_for(&self->probe, variant->link, &self->area, 0, getpid(), true);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, child_hits(3));
+	EXPECT_EQ(3, area_get(&self->area, 0));
+	user_hits(1);
+	EXPECT_EQ(4, area_get(&self->area, 0));
+	/* What the program turns down */
+	EXPECT_EQ(0, event_count(fd));
+}
+
+/* It could not open the perf event itself. */
+TEST_F(scope, child_of_a_process_without_rights)
+{
+	pid_t child;
+	int fds[2];
+	char byte;
+
+	ASSERT_EQ(0, pipe(fds));
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (read(fds[0], &byte, 1) != 1 || setresuid(65534, 65534, 65534))
+			_exit(1);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(child_hits(2));
+	}
+	ASSERT_LE(0, attach_for(&self->probe, variant->link, &self->area, 0, child, true));
+	ASSERT_EQ(1, write(fds[1], "", 1));
+	EXPECT_EQ(0, child_status(child));
+	EXPECT_EQ(2, area_get(&self->area, 0));
+}
+
+/* Hits when the first thread of the process has exited, also by who borrows its memory */
+static void *last_thread(void *arg)
+{
+	pid_t child;
+
+	while (task_state(getpid()) != 'Z')
+		sleep_ms(1);
+	user_hits(3);
+	child = vfork();
+	if (!child) {
+		user_hits(2);
+		_exit(0);
+	}
+	_exit(child_status(child));
+}
+
+TEST_F(scope, without_its_first_thread)
+{
+	pthread_t thread;
+	pid_t child;
+	int fds[2];
+	char byte;
+
+	ASSERT_EQ(0, pipe(fds));
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (read(fds[0], &byte, 1) == 1 &&
+		    !pthread_create(&thread, NULL, last_thread, NULL))
+			syscall(__NR_exit, 0);
+		_exit(1);
+	}
+	ASSERT_LE(0, attach_for(&self->probe, variant->link, &self->area, 0, child, false));
+	ASSERT_EQ(1, write(fds[1], "", 1));
+	EXPECT_EQ(0, child_status(child));
+	EXPECT_EQ(5, area_get(&self->area, 0));
+}
+
+#define OVERCOMMIT "/proc/sys/vm/overcommit_"
+
+/* A task that has inherited events, and that fork() does not get to make for lack of memory */
+TEST_F(scope, a_fork_that_fails)
+{
+	struct probe probes[2] = { self->probe };
+	__u64 memory, ratio;
+	int i, failed = 0;
+	pid_t child;
+
+	ASSERT_EQ(0, uprobe_create_at(&probes[1], "other_end", SELF, file_offset(user_func), 0,
+				      variant->flags ^ PROBE_RETURN));
+	for (i = 0; i < 2; i++)
+		ASSERT_LE(0, attach_for(&probes[i], false, &self->area, i, getpid(), true));
+	ASSERT_TRUE(read_u64(OVERCOMMIT "memory", &memory));
+	ASSERT_TRUE(read_u64(OVERCOMMIT "ratio", &ratio));
+	write_file(OVERCOMMIT "ratio", 0, "0");
+	write_file(OVERCOMMIT "memory", 0, "2");
+	for (i = 0; i < 10; i++) {
+		child = fork();
+		if (!child)
+			_exit(0);
+		failed += child == -1 && errno == ENOMEM;
+	}
+	write_file(OVERCOMMIT "memory", 0, "%llu", memory);
+	write_file(OVERCOMMIT "ratio", 0, "%llu", ratio);
+	EXPECT_EQ(10, failed) TH_LOG("Has this system swap?");
+	user_hits(2);
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(2, area_get(&self->area, i));
+	EXPECT_EQ(0, child_hits(3));
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(5, area_get(&self->area, i));
+}
+
 /* Several perf events of one uprobe event */
 
 FIXTURE(several) {
@@ -200,7 +311,7 @@ TEST_F(several, all_of_them_run)
 	EXPECT_EQ(2, q.prog_cnt);
 }
 
-TEST_F(several, children_if_inherited)
+TEST_F(several, no_child_that_was_there_before)
 {
 	int to, from;
 	pid_t other = other_process(&to, &from);
@@ -208,11 +319,8 @@ TEST_F(several, children_if_inherited)
 	ASSERT_LT(0, other);
 	ASSERT_LE(0, attach_for(&self->s.probe, false, &self->s.area, 0,
 				getpid(), true));
-	/* Not one that was there before */
 	ASSERT_TRUE(other_hits(to, from, 7));
 	EXPECT_EQ(0, area_get(&self->s.area, 0));
-	EXPECT_EQ(0, child_hits(3));
-	EXPECT_EQ(3, area_get(&self->s.area, 0));
 }
 
 /* Mainline detaches the program when the first of the children exits */
@@ -227,6 +335,70 @@ TEST_F(several, goes_on_when_the_children_exit)
 		user_hits(1);
 		EXPECT_EQ(3 * i, area_get(&self->s.area, 0));
 	}
+}
+
+/* One that is enabled by an exec only, and was there first */
+TEST_F(several, beside_one_that_waits_for_exec)
+{
+	struct perf_event_attr attr = {};
+
+	ASSERT_EQ(0, probe_attr(&self->s.probe, &attr));
+	attr.disabled = 1;
+	attr.enable_on_exec = 1;
+	ASSERT_LE(0, perf_open(&attr, getpid(), -1));
+	ASSERT_LE(0, attach_for(&self->s.probe, false, &self->s.area, 0, getpid(), false));
+	user_hits(2);
+	EXPECT_EQ(2, area_get(&self->s.area, 0));
+}
+
+static bool pass_byte(int from, int to)
+{
+	char byte;
+
+	return read(from, &byte, 1) == 1 && write(to, &byte, 1) == 1;
+}
+
+/*
+ * Two children take turns on a CPU, at which perf swaps the contexts of such children, and
+ * one exits. Before the other one runs, the first sleeps, so that no swap takes that back.
+ */
+TEST_F(several, children_that_take_turns)
+{
+	const struct sched_param before_the_other = { .sched_priority = 1 };
+	int i, first[2], second[2], back[2];
+	pid_t children[2];
+	char byte = 0;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "CONFIG_SMP, and two CPUs");
+	ASSERT_EQ(0, pin(0));
+	ASSERT_FALSE(pipe(first) || pipe(second) || pipe(back));
+	ASSERT_LE(0, attach_for(&self->s.probe, false, &self->s.area, 0, getpid(), true));
+	for (i = 0; i < 2; i++) {
+		children[i] = fork();
+		ASSERT_LE(0, children[i]);
+		if (children[i])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!i && (sched_setscheduler(0, SCHED_FIFO, &before_the_other) ||
+			   !pass_byte(first[0], second[1]) || !pass_byte(first[0], back[1])))
+			_exit(1);
+		if (i && (!pass_byte(second[0], back[1]) || !pass_byte(second[0], back[1])))
+			_exit(1);
+		if (i)
+			user_hits(3);
+		_exit(0);
+	}
+	ASSERT_EQ(0, pin(1));
+	ASSERT_TRUE(wait_until(sleeps(children[0]) && sleeps(children[1])));
+	ASSERT_EQ(1, write(first[1], &byte, 1));
+	ASSERT_EQ(1, read(back[0], &byte, 1));
+	ASSERT_TRUE(wait_until(sleeps(children[1])));
+	ASSERT_EQ(1, write(first[1], &byte, 1));
+	EXPECT_EQ(0, child_status(children[0]));
+	ASSERT_EQ(1, write(second[1], &byte, 1));
+	EXPECT_EQ(0, child_status(children[1]));
+	EXPECT_EQ(3, area_get(&self->s.area, 0));
 }
 
 /*
