@@ -144,7 +144,7 @@ TEST_F(all, one_by_one)
 		work();
 		close(fd);
 	}
-	EXPECT_LT(50, opened);
+	EXPECT_LT(kernel_is_slow() ? 50 : 100, opened);
 	TH_LOG("%d functions", opened);
 	EXPECT_EQ(2 * opened, event_count(probe));
 	if (variant->prog)
