@@ -75,8 +75,11 @@ step() {
 	fi
 	return "$rc"
 }
-# why LOG LINES: the lines of what a failed step said that matter.
-why() { grep -m "$2" -E '^(not ok |# console: )' "$1" || tail -n 20 "$1"; }
+# why LOG LINES: the lines of what a failed step said that matter: what failed, and the five lines after it if they say how.
+why() {
+	awk -v left="$2" '{ matters = /^(not ok |# console: )/ } /^(ok |not ok |# )/ { how = /^not ok / ? 5 : 0 }
+		left > 0 && (matters || how-- > 0 && !/^(ok |# )/) { print; left--; said = 1 } END { exit !said }' "$1" || tail -n 20 "$1"
+}
 # unless_hung FILE COMMAND...: COMMAND, but ended when FILE, to which it writes what it does, has not grown for 20 minutes: at the
 # lowest priority beside two VMs, one file or the link may take ten.
 unless_hung() {
