@@ -41,7 +41,6 @@
 #define HITS		1024	/* of each thread */
 #define WARM		16	/* before that */
 #define SETTLE_MS	1000	/* what attach and detach leave to do later is done then */
-#define JMP32		0xe9	/* opcode of the jump that an optimized kprobe is */
 
 static void __attribute__((noreturn, format(printf, 1, 2)))
 die(const char *format, ...)
@@ -165,34 +164,6 @@ BODY(count_body,
 	AREA(BPF_REG_1, &area, 0),
 	BPF_MOV64_IMM(BPF_REG_2, 1),
 	BPF_ATOMIC_OP(BPF_DW, BPF_ADD, BPF_REG_1, BPF_REG_2, 0))
-
-/* Return: the byte of the kernel's memory there. */
-static __u8 kernel_byte(__u64 addr)
-{
-	struct bpf_insn insns[] = {
-		BPF_MOV64_REG(BPF_REG_1, BPF_REG_10),
-		BPF_ALU64_IMM(BPF_ADD, BPF_REG_1, -8),
-		BPF_MOV64_IMM(BPF_REG_2, 1),
-		BPF_LD_IMM64(BPF_REG_3, addr),
-		BPF_EMIT_CALL(BPF_FUNC_probe_read_kernel),
-		BPF_LDX_MEM(BPF_B, BPF_REG_0, BPF_REG_10, -8),
-		BPF_EXIT_INSN(),
-	};
-	char packet[14];
-	union bpf_attr attr;
-	int prog;
-
-	prog_attr(&attr, insns, ARRAY_SIZE(insns));
-	attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
-	prog = must("program that reads", sys_bpf(BPF_PROG_LOAD, &attr));
-	memset(&attr, 0, sizeof(attr));
-	attr.test.prog_fd = prog;
-	attr.test.data_in = (unsigned long)packet;
-	attr.test.data_size_in = sizeof(packet);
-	must("test run", sys_bpf(BPF_PROG_TEST_RUN, &attr));
-	close(prog);
-	return attr.test.retval;
-}
 
 /* ---- hooks: what has a program run in each call */
 
@@ -445,7 +416,7 @@ static bool listed(const char *how)
 	while (list && fgets(line, sizeof(line), list)) {
 		if (strstr(line, " " CALLED "+") && strstr(line, how) &&
 		    sscanf(line, "%lx", &addr) == 1)
-			found |= strcmp(how, "[OPTIMIZED]") || kernel_byte(addr) == JMP32;
+			found |= strcmp(how, "[OPTIMIZED]") || is_jump(addr);
 	}
 	if (list)
 		fclose(list);
