@@ -8,6 +8,7 @@
 #include <linux/bpf.h>
 #include <linux/err.h>
 #include <linux/errno.h>
+#include <linux/jump_label.h>
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 #include <linux/rcupdate_trace.h>
@@ -97,6 +98,19 @@ void bpf_abandon_runs(void);
 void bpf_abandon_buffers(void);
 
 void bpf_limits_forget(const struct bpf_prog *prog);
+int bpf_tramp_limits_init(struct bpf_prog *prog);
+void bpf_tramp_limits_start(struct bpf_prog *prog);
+void bpf_tramp_limits_free(struct bpf_prog_aux *aux);
+void bpf_tramp_limits_show(struct seq_file *m, const struct bpf_prog *prog);
+bool bpf_tramp_in_limits(const struct bpf_prog *prog);
+
+DECLARE_STATIC_KEY_FALSE(bpf_limits_key);
+
+/* Called by trampolines, once a program has passed its guard */
+static __always_inline bool bpf_tramp_may_run(const struct bpf_prog *prog)
+{
+	return !static_branch_unlikely(&bpf_limits_key) || bpf_tramp_in_limits(prog);
+}
 
 bool bpf_event_overflow_run(const struct bpf_attachment *att,
 			    struct perf_event *event,
@@ -227,6 +241,20 @@ static inline void bpf_abandon_runs(void) { }
 static inline void bpf_abandon_buffers(void) { }
 
 static inline void bpf_limits_forget(const struct bpf_prog *prog) { }
+
+static inline int bpf_tramp_limits_init(struct bpf_prog *prog)
+{
+	return 0;
+}
+
+static inline void bpf_tramp_limits_start(struct bpf_prog *prog) { }
+static inline void bpf_tramp_limits_free(struct bpf_prog_aux *aux) { }
+static inline void bpf_tramp_limits_show(struct seq_file *m, const struct bpf_prog *prog) { }
+
+static inline bool bpf_tramp_may_run(const struct bpf_prog *prog)
+{
+	return true;
+}
 
 static inline int bpf_perf_link_create(const union bpf_attr *attr,
 				       struct bpf_prog *prog,

@@ -8,12 +8,14 @@
  * So operations that are about to take a lock, or hold one, are counted on each CPU, with
  * interrupts off. The first one waits for its locks, those on top of it only try. That is
  * what keeps them from a deadlock: no CPU waits for a lock on top of an operation, and
- * within one the locks have an order: LRU list, bucket, free list. Task and cgroup storage
- * have a count of their own, and are as busy on top of an operation as on top of themselves
- * and of each other.
+ * within one the locks have an order: LRU list, bucket, free list.
  *
- * This does not know of what else programs can wait for on top of an operation: those of
- * type TRACING for the storage of sockets, and for spin locks and timers in values.
+ * The locks of storages of tasks, cgroups, sockets and inodes are counted by themselves. On
+ * top of one, or of an operation, programs do nothing to storages of tasks and cgroups that
+ * takes a lock; but LSM programs and iterators, which are never there.
+ *
+ * This does not know of what else programs can wait for on top of either: those of type
+ * TRACING for the storage of sockets, and for spin locks and timers in values.
  *
  * An NMI in the middle of a change of the count finds it before or after, and leaves it as
  * it was; before, no lock is held yet, and after, there is an operation for it to be on
@@ -28,7 +30,7 @@
 #include <linux/spinlock.h>
 
 DECLARE_PER_CPU(int, bpf_map_ops);
-DECLARE_PER_CPU(int, bpf_storage_ops);
+DECLARE_PER_CPU(int, bpf_storage_locks);
 
 /*
  * bpf_map_op_begin() - before an operation takes its first lock; interrupts are off
@@ -81,17 +83,6 @@ static __always_inline void bpf_map_wait_lock(raw_spinlock_t *lock)
 }
 
 /*
- * The same, for the locks of storages, which are no operations of a map. For tasks and cgroups,
- * bpf_storage_lock() keeps what waits from being on top of the holder. For sockets and inodes
- * nothing does, and lockdep does not see it in NMI context.
- */
-static __always_inline void bpf_map_wait_lock_irqsave(raw_spinlock_t *lock, unsigned long *flags)
-{
-	local_irq_save(*flags);
-	bpf_map_wait_lock(lock);
-}
-
-/*
  * bpf_map_trylock() - take a lock on top of an operation
  *
  * With CONFIG_SMP=n, raw_spin_trylock() does not know who has it, or takes it for a bug
@@ -133,29 +124,33 @@ static __always_inline void bpf_map_unlock(raw_spinlock_t *lock, unsigned long f
 	preempt_enable();	/* last, for what is to run instead */
 }
 
-/* bpf_storage_lock() - before an operation on the storage of a task or cgroup that must be done */
-static inline void bpf_storage_lock(void)
+/*
+ * bpf_storage_lock() - take a lock of a storage: wait for it
+ *
+ * For storages of tasks and cgroups, bpf_storage_lock_below() has kept programs from being on
+ * top of what they could wait for. For those of sockets and inodes nothing does, and lockdep
+ * does not see it in NMI context. Held with interrupts off, until bpf_storage_unlock().
+ */
+static __always_inline void bpf_storage_lock(raw_spinlock_t *lock, unsigned long *flags)
 {
-	migrate_disable();
-	this_cpu_inc(bpf_storage_ops);
+	preempt_disable();
+	local_irq_save(*flags);
+	this_cpu_inc(bpf_storage_locks);
+	bpf_map_wait_lock(lock);
 }
 
-static inline void bpf_storage_unlock(void)
+static __always_inline void bpf_storage_unlock(raw_spinlock_t *lock, unsigned long flags)
 {
-	this_cpu_dec(bpf_storage_ops);
-	migrate_enable();
+	raw_spin_unlock(lock);
+	this_cpu_dec(bpf_storage_locks);
+	local_irq_restore(flags);
+	preempt_enable();	/* last, for what is to run instead */
 }
 
-/* bpf_storage_trylock() - before one for a program, which is not done on top of others */
-static inline bool bpf_storage_trylock(void)
+/* Is this on top of a lock of a storage, or of an operation on a map? */
+static inline bool bpf_storage_lock_below(void)
 {
-	migrate_disable();
-	if (unlikely(this_cpu_inc_return(bpf_storage_ops) != 1 || bpf_map_op_below())) {
-		this_cpu_dec(bpf_storage_ops);
-		migrate_enable();
-		return false;
-	}
-	return true;
+	return bpf_map_op_below() || this_cpu_read(bpf_storage_locks);
 }
 
 #endif /* __BPF_MAP_LOCK_H */

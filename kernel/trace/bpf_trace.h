@@ -202,8 +202,6 @@ void bpf_attachment_keep_apart(struct bpf_attachment *att);
 u32 bpf_run_timed(const struct bpf_attachment *att, void *ctx);
 
 /* bpf_trace_limits.c: how often programs run at most, and for which tasks */
-DECLARE_STATIC_KEY_FALSE(bpf_limits_key);
-
 u32 bpf_attachment_run_limited(const struct bpf_attachment *att, void *ctx);
 void bpf_limits_show(struct seq_file *m, const struct bpf_prog *prog);
 

@@ -19,7 +19,8 @@
  * A hit of another task ends as if the program had returned 0. It is not counted, and takes
  * nothing from the budget.
  *
- * Programs that run from trampolines (fentry, fexit, fmod_ret, LSM) have no limits.
+ * Programs on fentry and fexit, which trampolines run, keep their budget themselves. Those on
+ * fmod_ret, of type LSM, and extensions have no limits.
  */
 #include <linux/atomic.h>
 #include <linux/bpf.h>
@@ -95,28 +96,38 @@ static void budget_fill(struct bpf_budget *budget, unsigned int limit)
 NOKPROBE_SYMBOL(budget_fill);
 
 /*
- * A session that ran at the entry of a call runs at its return, too, whatever the credit is.
- * That can take the credit below 0, but not far below -budget_most(): so many calls may be under
- * way that what all of their returns take would not be made up for in hours.
+ * Takes a run from the budget, if there is one, or it @must be. That can take the credit below
+ * 0, but not far below -budget_most(): so many calls may be under way that what all of their
+ * returns take would not be made up for in hours.
  */
-static noinline u32 attachment_run_limited(const struct bpf_attachment *att, void *ctx,
-					   unsigned int limit)
+static nokprobe_inline bool budget_take(struct bpf_budget *budget, unsigned int limit, bool must)
 {
-	struct bpf_budget *budget = att->budget;
-	bool session = bpf_prog_is_session(att->prog);
 	int credit;
 
 	budget_fill(budget, limit);
 	credit = atomic_read(&budget->credit);
-	if (credit < HZ && !(session && bpf_hit_is_return())) {
+	if (credit < HZ && !must)
+		return false;
+	if (credit > -budget_most(limit))
+		atomic_sub(HZ, &budget->credit);
+	return true;
+}
+
+/*
+ * A session that ran at the entry of a call runs at its return, too, whatever the credit is.
+ */
+static noinline u32 attachment_run_limited(const struct bpf_attachment *att, void *ctx,
+					   unsigned int limit)
+{
+	bool session = bpf_prog_is_session(att->prog);
+
+	if (!budget_take(att->budget, limit, session && bpf_hit_is_return())) {
 		this_cpu_add(att->stats->missed[BPF_MISS_BUDGET], session ? 2 : 1);
 		bpf_trace_missed(att->prog, BPF_MISS_BUDGET);
 		if (session)
 			bpf_trace_missed(att->prog, BPF_MISS_BUDGET);
 		return session;
 	}
-	if (credit > -budget_most(limit))
-		atomic_sub(HZ, &budget->credit);
 	return bpf_attachment_run_unlimited(att, ctx);
 }
 
@@ -263,6 +274,152 @@ void bpf_limits_show(struct seq_file *m, const struct bpf_prog *prog)
 	}
 }
 
+/*
+ * What a program that trampolines run has in place of an attachment. It can have one link at a
+ * time, so its budget is that of the link.
+ */
+struct bpf_tramp_limits {
+	struct bpf_budget	budget;
+	unsigned long __percpu	*missed;	/* in all links that the program has had */
+	unsigned long		before_attach;	/* of these, before the last try to attach */
+	unsigned long		before_link;	/* and before its link was there */
+};
+
+/*
+ * What a program on fmod_ret or of type LSM decides must not depend on how often it is asked, and
+ * an extension is a part of the program that it extends.
+ */
+static bool prog_has_tramp_limits(const struct bpf_prog *prog)
+{
+	return prog->type == BPF_PROG_TYPE_TRACING &&
+	       (prog->expected_attach_type == BPF_TRACE_FENTRY ||
+		prog->expected_attach_type == BPF_TRACE_FEXIT);
+}
+
+static unsigned long tramp_missed(const struct bpf_tramp_limits *limits)
+{
+	unsigned long missed = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		missed += READ_ONCE(*per_cpu_ptr(limits->missed, cpu));
+	return missed;
+}
+
+static struct bpf_tramp_limits *tramp_limits_new(void)
+{
+	struct bpf_tramp_limits *limits = kzalloc(sizeof(*limits), GFP_KERNEL_ACCOUNT);
+
+	if (!limits)
+		return NULL;
+	limits->missed = alloc_percpu_gfp(unsigned long, GFP_KERNEL_ACCOUNT);
+	if (!limits->missed) {
+		kfree(limits);
+		return NULL;
+	}
+	return limits;
+}
+
+/**
+ * bpf_tramp_limits_init() - before a trampoline runs a program: let it look at its limits
+ * @prog: the program; another link may have it already, so that this one fails
+ *
+ * Context: process; serialized by bpf_prog_aux::dst_mutex.
+ * Return: 0 or -ENOMEM.
+ */
+int bpf_tramp_limits_init(struct bpf_prog *prog)
+{
+	struct bpf_tramp_limits *limits = prog->aux->tramp_limits;
+
+	if (!prog_has_tramp_limits(prog))
+		return 0;
+	if (!limits) {
+		limits = tramp_limits_new();
+		if (!limits)
+			return -ENOMEM;
+		prog->aux->tramp_limits = limits;
+	}
+	limits->before_attach = tramp_missed(limits);
+	return 0;
+}
+
+/**
+ * bpf_tramp_limits_start() - once it does: the link has a budget of its own, and its misses are
+ * counted from before that
+ * @prog: the program
+ *
+ * Context: as bpf_tramp_limits_init().
+ */
+void bpf_tramp_limits_start(struct bpf_prog *prog)
+{
+	struct bpf_tramp_limits *limits = prog->aux->tramp_limits;
+
+	if (!limits)
+		return;
+	WRITE_ONCE(limits->before_link, limits->before_attach);
+	atomic_set(&limits->budget.credit, 0);
+	WRITE_ONCE(limits->budget.filled, jiffies - HZ);
+}
+
+/**
+ * bpf_tramp_limits_free() - free what bpf_tramp_limits_init() has allocated
+ * @aux: of a program that nothing runs any more
+ */
+void bpf_tramp_limits_free(struct bpf_prog_aux *aux)
+{
+	if (!aux->tramp_limits)
+		return;
+	free_percpu(aux->tramp_limits->missed);
+	kfree(aux->tramp_limits);
+}
+
+/**
+ * bpf_tramp_in_limits() - may a trampoline run this program, by its limits?
+ * @prog: the program, which has passed its guard
+ *
+ * What bpf_tramp_may_run() asks while there is a limit. A hit over the budget is counted as
+ * missed, one out of the scope is not.
+ *
+ * Context: migration disabled; that of the run. All that is called is out of bounds for kprobes.
+ * Return: whether it may.
+ */
+bool bpf_tramp_in_limits(const struct bpf_prog *prog)
+{
+	struct bpf_tramp_limits *limits = prog->aux->tramp_limits;
+	unsigned int limit = prog_budget(prog);
+	u64 scope = prog_scope(prog);
+
+	if (!limits)
+		return true;
+	if (scope && !scope_has_current(scope))
+		return false;
+	if (limit == BUDGET_NONE || budget_take(&limits->budget, limit, false))
+		return true;
+
+	this_cpu_inc(*limits->missed);
+	bpf_trace_missed(prog, BPF_MISS_BUDGET);
+	return false;
+}
+
+NOKPROBE_SYMBOL(bpf_tramp_in_limits);
+
+/**
+ * bpf_tramp_limits_show() - the lines in the fdinfo of a link about what its program missed by
+ * its limits, and about these
+ * @m: where to print
+ * @prog: the program, which a trampoline runs
+ */
+void bpf_tramp_limits_show(struct seq_file *m, const struct bpf_prog *prog)
+{
+	const struct bpf_tramp_limits *limits = prog->aux->tramp_limits;
+
+	if (!limits)
+		return;
+	seq_printf(m, "bpf_missed_budget:\t%lu\n",
+		   tramp_missed(limits) - READ_ONCE(limits->before_link));
+	bpf_limits_show(m, prog);
+}
+
 enum limits_error {
 	LIMITS_NO_ADMIN,
 	LIMITS_BAD_ID,
@@ -279,7 +436,7 @@ static struct tracing_refusal limits_errors[] = {
 	[LIMITS_BAD_ID] = { -EINVAL, "Not the id of a program, write bpf-id:ID" },
 	[LIMITS_NO_PROG] = { -ENOENT, "No program has this id" },
 	[LIMITS_NOT_ON_EVENTS] = { -EINVAL,
-		"Programs on probes, tracepoints and perf events can be limited, this is none" },
+		"Only programs on probes, tracepoints, perf events, fentry and fexit have limits" },
 	[BUDGET_BAD_LINE] = { -EINVAL, "Write bpf-id:ID or default, and a limit" },
 	[BUDGET_BAD_LIMIT] = { -EINVAL, "A limit is 1 to " __stringify(BUDGET_HIGHEST)
 		" runs a second, or max for none; a program can have default" },
@@ -310,7 +467,8 @@ static bool prog_has_limits(const struct bpf_prog *prog)
 	case BPF_PROG_TYPE_RAW_TRACEPOINT_WRITABLE:
 		return true;
 	case BPF_PROG_TYPE_TRACING:
-		return prog->expected_attach_type == BPF_TRACE_RAW_TP;
+		return prog->expected_attach_type == BPF_TRACE_RAW_TP ||
+		       prog_has_tramp_limits(prog);
 	default:
 		return false;
 	}

@@ -130,7 +130,7 @@ static int perf_map_output(struct bpf_map *map, u64 flags,
 	ret = perf_event_output(event, &slot->data, regs);
 out:
 	if (unlikely(ret))
-		atomic64_inc(&map->lost);
+		atomic_long_inc(&map->lost);
 	this_cpu_dec(output_depth);
 	return ret;
 }

@@ -10,6 +10,12 @@
 
 #include "fsynclat.h"
 
+struct start {
+	__u64			ns;
+	struct fsynclat_key	key;
+	struct fsynclat_names	names;
+};
+
 #define TOTALS FSYNCLAT_TOTALS
 #include "latency.bpf.h"
 
@@ -25,20 +31,6 @@
 #else
 #define PREFIX ""
 #endif
-
-struct start {
-	__u64			ns;
-	struct fsynclat_key	key;
-	struct fsynclat_names	names;
-};
-
-/* By thread: these calls do not nest. Each return deletes its start. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
-	__type(key, __u64);
-	__type(value, struct start);
-} starts SEC(".maps");
 
 /* User space adds the entry at key 0, which takes those that find the map full. */
 struct {
@@ -68,24 +60,28 @@ static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 	return file;
 }
 
-/* Returns 1 if there is no file: the return is not of interest, either. */
-static __always_inline int enter(struct pt_regs *ctx, __u64 id)
+/* Returns 1 if there is no file, or no start: the return is not of interest, either. */
+static __always_inline int enter(struct pt_regs *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct pt_regs *regs = PT_REGS_SYSCALL_REGS(ctx);
 	struct file *file = file_of(task, PT_REGS_PARM1_CORE_SYSCALL(regs));
-	struct start start = {};
+	struct start *start;
 
 	if (!file)
 		return 1;
-	start.key.ino = BPF_CORE_READ(file, f_inode, i_ino);
-	start.key.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
-	start.key.pid = id >> 32;
-	BPF_CORE_READ_STR_INTO(&start.names.comm, task, group_leader, comm);
-	bpf_probe_read_kernel_str(start.names.file, sizeof(start.names.file),
+	start = new_start();
+	if (!start) {
+		add_total(FSYNCLAT_LOST_STARTS);
+		return 1;
+	}
+	start->key.ino = BPF_CORE_READ(file, f_inode, i_ino);
+	start->key.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+	start->key.pid = bpf_get_current_pid_tgid() >> 32;
+	BPF_CORE_READ_STR_INTO(&start->names.comm, task, group_leader, comm);
+	bpf_probe_read_kernel_str(start->names.file, sizeof(start->names.file),
 				  BPF_CORE_READ(file, f_path.dentry, d_name.name));
-	start.ns = bpf_ktime_get_ns();
-	bpf_map_update_elem(&starts, &id, &start, BPF_ANY);
+	start->ns = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -122,22 +118,19 @@ static __always_inline void count(struct start *start, __u64 ns, bool failed)
 SEC("kprobe.session/" PREFIX "sys_f*sync")
 int measure(struct pt_regs *ctx)
 {
-	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns();
 	struct start *start;
 
 	if (!bpf_session_is_return())
-		return enter(ctx, id);
+		return enter(ctx);
 
-	start = bpf_map_lookup_elem(&starts, &id);
-	if (!start) {
-		add_total(FSYNCLAT_LOST_STARTS);
+	start = old_start();
+	if (!start)
 		return 0;
-	}
 	if (is_short(now - start->ns))
 		add_total(FSYNCLAT_SHORT);
 	else
 		count(start, now - start->ns, (int)PT_REGS_RC(ctx) < 0);
-	bpf_map_delete_elem(&starts, &id);
 	return 0;
 }
 

@@ -52,6 +52,7 @@ struct loss {
 	__u32		prog;	/* 0: a map */
 	int		pid;	/* 0: pinned */
 	int		fd;	/* of it */
+	bool		has_hits;
 	__u64		hits;
 	__u64		lost;
 	char		name[BPF_OBJ_NAME_LEN];	/* of the program or map */
@@ -159,11 +160,6 @@ static void find_name(struct loss *loss)
 	close(fd);
 }
 
-static bool has_hits(const struct loss *loss)
-{
-	return loss->kind != MAP && loss->kind != PROGRAM;
-}
-
 /*
  * Links and maps have ids. What a process inherited has the same number in both; that
  * will do where the kernel cannot compare them.
@@ -215,12 +211,13 @@ static void add_fdinfo(const char *path, enum kind kind, int pid, int fd)
 			return;
 	} else if (strstr(text, "\nbpf_attached_by:\tlink\n")) {
 		return; /* the link says the same */
-	} else if (number(text, "bpf_prog_missed:", &loss.lost)) {
+	} else if (number(text, "bpf_prog_missed:", &loss.lost) ||
+		   number(text, "bpf_missed_budget:", &loss.lost)) { /* fentry and fexit */
 		if (number(text, "link_id:", &id))
 			loss.kind = LINK;
 		if (!number(text, "bpf_prog_id:", &prog))
 			number(text, "prog_id:", &prog);
-		number(text, "bpf_prog_hits:", &loss.hits);
+		loss.has_hits = number(text, "bpf_prog_hits:", &loss.hits);
 		read_reasons(text, &loss);
 	} else {
 		return;
@@ -448,7 +445,7 @@ static void print_json(const struct loss *loss)
 		printf(", \"pid\": %d", loss->pid);
 		sample_print_string("comm", loss->comm);
 	}
-	if (has_hits(loss))
+	if (loss->has_hits)
 		printf(", \"hits\": %llu", loss->hits);
 	printf(", \"lost\": %llu, \"reasons\": {", loss->lost);
 	for (i = 0; i < MAX_REASONS && loss->reasons[i].count; i++)
@@ -463,7 +460,7 @@ static void print_line(const struct loss *loss)
 	int i;
 
 	snprintf(where, sizeof(where), "%s %u", kinds[loss->kind], loss->id ?: loss->prog);
-	if (has_hits(loss))
+	if (loss->has_hits)
 		snprintf(hits, sizeof(hits), "%llu", loss->hits);
 	printf("%10llu %12s  %-13s %-15s ", loss->lost, hits, where, loss->name);
 	memcpy(comm, loss->comm, sizeof(comm));

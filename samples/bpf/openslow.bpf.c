@@ -10,23 +10,15 @@
 
 #include "openslow.h"
 
+struct start {
+	__u64	ns;
+	__u64	path;	/* struct filename * */
+};
+
 #define TOTALS OPENSLOW_TOTALS
 #include "latency.bpf.h"
 
 #define MAX_ERRNO 4095
-
-struct start {
-	__u64		ns;
-	struct filename	*path;
-};
-
-/* By thread: an open does not open another file. Each return deletes its start. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
-	__type(key, __u64);
-	__type(value, struct start);
-} starts SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -45,7 +37,7 @@ extern bool bpf_session_is_return(void)
 	__ksym;
 
 /* @file: what was opened, or an errno in a pointer */
-static __always_inline void send(struct filename *path, struct file *file, __u64 id, __u64 ns)
+static __always_inline void send(struct filename *path, struct file *file, __u64 ns)
 {
 	bool failed = (__u64)file >= (__u64)-MAX_ERRNO;
 	struct openslow_event *event;
@@ -56,7 +48,7 @@ static __always_inline void send(struct filename *path, struct file *file, __u64
 	if (!event)
 		return;
 	event->ns = ns;
-	event->pid = id >> 32;
+	event->pid = bpf_get_current_pid_tgid() >> 32;
 	event->error = failed ? -(__u64)file : 0;
 	event->ino = failed ? 0 : BPF_CORE_READ(file, f_inode, i_ino);
 	event->dev = failed ? 0 : BPF_CORE_READ(file, f_inode, i_sb, s_dev);
@@ -75,27 +67,32 @@ static __always_inline void send(struct filename *path, struct file *file, __u64
 SEC("kprobe.session/do_filp_open")
 int measure(struct pt_regs *ctx)
 {
-	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns();
 	struct start *start;
 
 	if (!bpf_session_is_return()) {
-		struct start new = { now, (struct filename *)PT_REGS_PARM2(ctx) };
-
-		bpf_map_update_elem(&starts, &id, &new, BPF_ANY);
+		start = new_start();
+		if (!start) {
+			add_total(OPENSLOW_LOST_STARTS);
+			return 1;
+		}
+		start->ns = now;
+		start->path = PT_REGS_PARM2(ctx);
 		return 0;
 	}
 
-	start = bpf_map_lookup_elem(&starts, &id);
-	if (!start) {
+	start = old_start();
+	if (!start || !start->ns) {	/* another open inside of it has overwritten it */
 		add_total(OPENSLOW_LOST_STARTS);
 		return 0;
 	}
 	add_total(OPENSLOW_CALLS);
 	if (!is_short(now - start->ns)) {
 		add_total(OPENSLOW_SLOW);
-		send(start->path, (struct file *)PT_REGS_RC(ctx), id, now - start->ns);
+		send((struct filename *)start->path, (struct file *)PT_REGS_RC(ctx),
+		     now - start->ns);
 	}
-	bpf_map_delete_elem(&starts, &id);
+	start->ns = 0;
 	return 0;
 }
 

@@ -74,7 +74,7 @@ static void *result_of_thread(void *arg)
 
 TEST_F(btf, task_storage)
 {
-	int map = storage_create(self->types);
+	int map = storage_create(BPF_MAP_TYPE_TASK_STORAGE, self->types);
 	int pidfd = syscall(__NR_pidfd_open, getpid(), 0);
 	struct area *area = &self->rig.area;
 	pthread_t thread;

@@ -29,10 +29,11 @@ static __u64 most_runs(__u64 start)
  * Hits a program with the limit LIMIT until it ran ENOUGH and missed some: what is wrong
  * with that, or "nothing". @alone: nobody else hits it.
  */
-static const char *wrong(int fd, void (*hit_it)(void), unsigned int runs_of_hit, bool alone)
+static const char *wrong(int fd, struct area *area, void (*hit_it)(void),
+			 unsigned int runs_of_hit, bool alone)
 {
-	const __u64 start = now_ns();
-	__u64 runs, missed, most, hits = 0;
+	const __u64 start = now_ns(), before = limited_runs(fd, area);
+	__u64 runs, missed, all_missed, most, hits = 0;
 	static char text[128];
 	int i;
 
@@ -40,7 +41,7 @@ static const char *wrong(int fd, void (*hit_it)(void), unsigned int runs_of_hit,
 		for (i = 0; i < 10; i++)
 			hit_it();
 		hits += 10 * runs_of_hit;
-		runs = fdinfo_number(fd, "bpf_prog_hits");
+		runs = limited_runs(fd, area) - before;
 		missed = fdinfo_number(fd, "bpf_missed_budget");
 	} while ((runs < ENOUGH || !missed) && now_ns() - start < PATIENCE_NS);
 	most = most_runs(start);
@@ -51,9 +52,10 @@ static const char *wrong(int fd, void (*hit_it)(void), unsigned int runs_of_hit,
 		 runs, most, missed);
 	if (runs < ENOUGH || runs > most || !missed)
 		return text;
+	all_missed = fdinfo_number(fd, "bpf_prog_missed");
 	if (alone)
 		return runs + missed == hits &&
-		       missed == fdinfo_number(fd, "bpf_prog_missed") ? "nothing" : text;
+		       (all_missed == missed || all_missed == ~0ULL) ? "nothing" : text;
 	return runs + missed >= hits ? "nothing" : text;
 }
 
@@ -86,7 +88,8 @@ TEST_F(budget, every_way)
 	for (i = 0; (way = limited_way(i)); i++) {
 		ASSERT_EQ(0, limited_attach(&l, way, &self->area, BUDGET, LIMIT_TEXT))
 			TH_LOG("%s", way->name);
-		EXPECT_STREQ("nothing", wrong(l.fd, l.hit, way_runs(way), !way->tracepoint))
+		EXPECT_STREQ("nothing",
+			     wrong(l.fd, &self->area, l.hit, way_runs(way), !way->tracepoint))
 			TH_LOG("%s", way->name);
 		limited_detach(&l);
 	}
@@ -113,6 +116,61 @@ TEST_F(budget, recorded)
 	}
 }
 
+/* Programs that trampolines run in other ways than that of fentry */
+static const struct {
+	enum bpf_attach_type attach;
+	__u32 flags;
+	bool values; /* of each CPU, which are kept apart */
+} tramp_progs[] = {
+	{ BPF_TRACE_FENTRY, BPF_F_SLEEPABLE },
+	{ BPF_TRACE_FEXIT, BPF_F_SLEEPABLE },
+	{ BPF_TRACE_FENTRY, .values = true },
+};
+
+TEST_F(budget, trampolines)
+{
+	int i, fd, prog, map = map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 1, 0);
+
+	ASSERT_LE(0, map);
+	for (i = 0; i < ARRAY_SIZE(tramp_progs); i++) {
+		const struct bpf_insn body[] = {
+			BPF_LD_MAP_FD(BPF_REG_1, map),
+		};
+		union bpf_attr attr;
+
+		tracing_attr(&attr, tramp_progs[i].attach, FUNC);
+		attr.prog_flags = tramp_progs[i].flags;
+		prog = body_load(&attr, &self->area, body, 2 * tramp_progs[i].values);
+		ASSERT_LE(0, prog) TH_LOG("%d", i);
+		ASSERT_EQ(0, set_limit(BUDGET, prog, LIMIT_TEXT));
+		fd = tracing_open_drop(prog);
+		ASSERT_LE(0, fd) TH_LOG("%d", i);
+		EXPECT_STREQ("nothing", wrong(fd, &self->area, hit, 1, true)) TH_LOG("%d", i);
+		close(fd);
+	}
+}
+
+/* What another link missed is not missed in this one, also where it fails to attach meanwhile */
+TEST_F(budget, attached_again)
+{
+	const struct way *way = way_named("fentry");
+	int i, fd, prog = way_count_prog(way, &own_place, &self->area, 0);
+	__u64 missed;
+
+	ASSERT_EQ(0, set_limit(BUDGET, prog, "1"));
+	for (i = 0; i < 2; i++) {
+		fd = tracing_open(prog);
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(0, fdinfo_number(fd, "bpf_missed_budget"));
+		hits(100);
+		missed = fdinfo_number(fd, "bpf_missed_budget");
+		EXPECT_LT(0, missed);
+		EXPECT_EQ(-EBUSY, tracing_open(prog));
+		EXPECT_EQ(missed, fdinfo_number(fd, "bpf_missed_budget"));
+		close(fd);
+	}
+}
+
 static void overflow_once(void)
 {
 	touch((char *)&watched);
@@ -128,7 +186,7 @@ TEST_F(budget, perf_event)
 	ASSERT_EQ(0, set_limit(BUDGET, prog, LIMIT_TEXT));
 	ASSERT_EQ(0, perf_set_bpf(fd, prog));
 	/* QEMU takes some writes beside it for hits, too. */
-	EXPECT_STREQ("nothing", wrong(fd, overflow_once, 1, false));
+	EXPECT_STREQ("nothing", wrong(fd, &self->area, overflow_once, 1, false));
 	close(fd);
 }
 
@@ -194,7 +252,8 @@ TEST_F(budget, no_session)
 		ASSERT_EQ(0, set_limit(BUDGET, prog, LIMIT_TEXT));
 		fd = way_attach(way, &own_place, NULL, prog);
 		ASSERT_LE(0, fd) TH_LOG("%s", way->name);
-		EXPECT_STREQ("nothing", wrong(fd, hit_rename, 1, false)) TH_LOG("%s", way->name);
+		EXPECT_STREQ("nothing", wrong(fd, &self->area, hit_rename, 1, false))
+			TH_LOG("%s", way->name);
 		close(fd);
 	}
 }
@@ -333,7 +392,6 @@ TEST_F(budget, refusals)
 {
 	char long_line[PATH_MAX + 2] = "default 100";
 	int file = open(BUDGET, O_WRONLY | O_CLOEXEC);
-	const struct way *way = ways;
 
 	ASSERT_LE(0, file);
 	memset(long_line + strlen(long_line), ' ', PATH_MAX - strlen(long_line));
@@ -358,9 +416,9 @@ TEST_F(budget, refusals)
 	EXPECT_TRUE(refused("bpf-id:2147483647 none", EINVAL, BAD_LIMIT, 18));
 
 	EXPECT_TRUE(refused_for(count_prog_of(BPF_PROG_TYPE_SOCKET_FILTER, 0, &self->area, 0, 0)));
-	while (!way_has_trampoline(way))
-		way++;
-	EXPECT_TRUE(refused_for(way_count_prog(way, &own_place, &self->area, 0)));
+	EXPECT_TRUE(refused_for(tracing_try(BPF_TRACE_ITER, target_id(BPF_TRACE_ITER, "task"), 0)));
+	EXPECT_TRUE(refused_for(tracing_try(BPF_MODIFY_RETURN,
+					    btf_func_id("bpf_modify_return_test"), 0)));
 }
 
 TEST_F(budget, takes_cap_sys_admin)

@@ -13,7 +13,7 @@
 #define BAD_ID "Not the id of a program, write bpf-id:ID"
 #define NO_ADMIN "To limit programs takes CAP_SYS_ADMIN"
 #define NO_PROG "No program has this id"
-#define NOT_ON_EVENTS "Programs on probes, tracepoints and perf events can be limited, this is none"
+#define NOT_ON_EVENTS "Only programs on probes, tracepoints, perf events, fentry and fexit have limits"
 
 static inline int set_limit(const char *file, int prog, const char *limit)
 {
@@ -44,13 +44,18 @@ static inline bool limit_refused(const char *file, const char *still, const char
 /* The ways to attach a program that can have a limit, by number, and NULL after the last */
 static inline const struct way *limited_way(int nr)
 {
-	const struct way *way;
-
-	for (way = ways; way < ways + WAYS; way++) {
-		if (!way_has_trampoline(way) && !nr--)
-			return way;
-	}
+	if (nr < WAYS)
+		return &ways[nr];
+	nr -= WAYS;
 	return nr < UPROBE_WAYS ? &uprobe_ways[nr] : NULL;
+}
+
+/* How often a program ran. Trampolines do not count that: then slot 0 of @area has it. */
+static inline __u64 limited_runs(int fd, struct area *area)
+{
+	__u64 hits = fdinfo_number(fd, "bpf_prog_hits");
+
+	return hits == ~0ULL ? area_get(area, 0) : hits;
 }
 
 /* A program that is attached in one of them to what the test alone hits, or to a tracepoint */

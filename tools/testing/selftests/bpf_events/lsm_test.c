@@ -124,7 +124,7 @@ TEST_F(lsm, storage_of_a_task_is_its_own)
 	pthread_t threads[8];
 	int i, map, prog, link;
 
-	map = storage_create(types_load());
+	map = storage_create(BPF_MAP_TYPE_TASK_STORAGE, types_load());
 	ASSERT_LE(0, map);
 	prog = storage_prog(&self->attr, &self->area, map);
 	ASSERT_LE(0, prog);

@@ -54,6 +54,12 @@ FIXTURE_VARIANT_ADD(lock, lru_hash_and_task_storage) {
 	.func = "htab_lru_map_delete_node", .refuses = true,
 };
 
+/* Counted before it is taken */
+FIXTURE_VARIANT_ADD(lock, task_storage_and_cgroup_storage) {
+	.type = BPF_MAP_TYPE_TASK_STORAGE, .upper = BPF_MAP_TYPE_CGRP_STORAGE,
+	.func = "_raw_spin_lock", .refuses = true,
+};
+
 FIXTURE_VARIANT_ADD(lock, unlock_lru_hash) {
 	.type = BPF_MAP_TYPE_LRU_HASH, .refuses = true, .deletes = true,
 };
@@ -203,6 +209,58 @@ TEST(element_is_not_taken_for_a_spare_one_while_it_is_replaced)
 	EXPECT_EQ(-EBUSY, (long)area_get(&upper, RESULT));
 	for (i = 0; i < ARRAY_SIZE(keys); i++)
 		EXPECT_EQ(0, map_lookup(map, &keys[i], &value)) TH_LOG("key %llu", keys[i]);
+}
+
+/* Makes the storage of the task, or of its cgroup, and says whether there is one */
+static int storage_prog(union bpf_attr *attr, struct area *area, int map, bool of_cgroup)
+{
+	const struct bpf_insn body[] = {
+		BPF_EMIT_CALL(BPF_FUNC_get_current_task_btf),
+		BPF_MOV64_REG(BPF_REG_2, BPF_REG_0),
+		BPF_MOV64_IMM(BPF_REG_8, of_cgroup),
+		BPF_JMP_IMM(BPF_JEQ, BPF_REG_8, 0, 2),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_2, btf_member("task_struct", "cgroups")),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_2, btf_member("css_set", "dfl_cgrp")),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_MOV64_IMM(BPF_REG_3, 0),
+		BPF_MOV64_IMM(BPF_REG_4, BPF_LOCAL_STORAGE_GET_F_CREATE),
+		BPF_EMIT_CALL(of_cgroup ? BPF_FUNC_cgrp_storage_get : BPF_FUNC_task_storage_get),
+		BPF_JMP_IMM(BPF_JEQ, BPF_REG_0, 0, 1),
+		BPF_ST_MEM(BPF_DW, BPF_REG_7, 8 * RESULT, 1),
+	};
+
+	return body_load(attr, area, body, ARRAY_SIZE(body));
+}
+
+#define STORAGE_FUNC "bpf_local_storage_update"
+
+/* An operation on the storage of a task has no lock yet: that of a cgroup need not wait for any */
+TEST(storages_of_tasks_and_cgroups_are_not_each_others)
+{
+	static struct area upper, lower;
+	union bpf_attr attr;
+	struct probe probe;
+	int task, cgroup;
+
+	SKIP_WITHOUT(return, prepare());
+	task = op_map(BPF_MAP_TYPE_TASK_STORAGE, 0);
+	ASSERT_LE(0, task);
+	cgroup = op_map(BPF_MAP_TYPE_CGRP_STORAGE, 0);
+	if (cgroup == -EINVAL)
+		SKIP(return, "CONFIG_CGROUPS");
+	ASSERT_LE(0, cgroup);
+	ASSERT_EQ(0, pin(0));
+	ASSERT_EQ(0, area_create(&upper));
+	ASSERT_EQ(0, area_create(&lower));
+	ASSERT_EQ(0, probe_create_at(&probe, "event", STORAGE_FUNC, 0, 0));
+	load_attr(&attr, BPF_PROG_TYPE_KPROBE, 0, 0);
+	ASSERT_LE(0, attach(&probe, storage_prog(&attr, &upper, cgroup, true)));
+	raw_tp_attr(&attr);
+	ASSERT_LE(0, raw_tp_open(storage_prog(&attr, &lower, task, false), "task_rename", 0));
+	hit_rename();
+	EXPECT_EQ(1, area_get(&lower, RESULT));
+	EXPECT_LE(1, area_get(&upper, OPS));
+	EXPECT_EQ(1, area_get(&upper, RESULT));
 }
 
 /* Two processes, each with programs that work on two maps: first one, on top the other */

@@ -31,7 +31,8 @@ static inline int op_map(enum bpf_map_type type, __u32 flags)
 	case BPF_MAP_TYPE_LPM_TRIE:
 		return map_create(type, 8, 8, 2 * KEYS, BPF_F_NO_PREALLOC);
 	case BPF_MAP_TYPE_TASK_STORAGE:
-		return storage_create(types_load());
+	case BPF_MAP_TYPE_CGRP_STORAGE:
+		return storage_create(type, types_load());
 	default:	/* large enough to be counted by CPU if it is not preallocated */
 		return map_create(type, 8, 8, flags & BPF_F_NO_PREALLOC ? 1 << 16 : 2 * KEYS,
 				  flags);
@@ -76,6 +77,14 @@ static inline size_t op_insns(struct bpf_insn *to, enum bpf_map_type type, int m
 		BPF_MOV64_IMM(BPF_REG_0, -EBUSY),
 		BPF_JMP_A(1),
 		BPF_MOV64_IMM(BPF_REG_0, 0),
+	};
+	/* Deletes that of its cgroup, which there is not */
+	const struct bpf_insn cgroup[] = {
+		BPF_EMIT_CALL(BPF_FUNC_get_current_task_btf),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_0, btf_member("task_struct", "cgroups")),
+		BPF_LDX_MEM(BPF_DW, BPF_REG_2, BPF_REG_2, btf_member("css_set", "dfl_cgrp")),
+		BPF_LD_MAP_FD(BPF_REG_1, map),
+		BPF_EMIT_CALL(BPF_FUNC_cgrp_storage_delete),
 	};
 	/*
 	 * Adds the element of its number, and deletes the one that it added KEYS / 2 times
@@ -123,6 +132,9 @@ static inline size_t op_insns(struct bpf_insn *to, enum bpf_map_type type, int m
 	case BPF_MAP_TYPE_TASK_STORAGE:
 		memcpy(to, storage, sizeof(storage));
 		return ARRAY_SIZE(storage);
+	case BPF_MAP_TYPE_CGRP_STORAGE:
+		memcpy(to, cgroup, sizeof(cgroup));
+		return ARRAY_SIZE(cgroup);
 	default:
 		memcpy(to, update, sizeof(update));
 		return ARRAY_SIZE(update);

@@ -76,7 +76,7 @@ static const char *scopes(void)
  * Goes into cgroups and out of them. In OUTER and below, a hit makes so many runs, and
  * elsewhere none: what is wrong with that, or "nothing"
  */
-static const char *wrong(const FIXTURE_DATA(scope) * self, int fd, void (*hit_it)(void),
+static const char *wrong(FIXTURE_DATA(scope) * self, int fd, void (*hit_it)(void),
 			 unsigned int runs)
 {
 	static const char *const cgroups[] = { "/", OUTER, INNER, "/", OUTER, "/" };
@@ -87,15 +87,18 @@ static const char *wrong(const FIXTURE_DATA(scope) * self, int fd, void (*hit_it
 	for (i = 0; i < ARRAY_SIZE(cgroups); i++) {
 		if (enter(self, cgroups[i]))
 			return cgroups[i];
-		before = fdinfo_number(fd, "bpf_prog_hits");
+		before = limited_runs(fd, &self->area);
 		hit_it();
-		ran = fdinfo_number(fd, "bpf_prog_hits") - before;
+		ran = limited_runs(fd, &self->area) - before;
 		if (ran == (cgroups[i][1] ? runs : 0))
 			continue;
 		snprintf(text, sizeof(text), "%llu runs in %s", ran, cgroups[i]);
 		return text;
 	}
-	return fdinfo_number(fd, "bpf_prog_missed") ? "misses" : "nothing";
+	before = fdinfo_number(fd, "bpf_prog_missed");
+	if (before == ~0ULL) /* fentry or fexit */
+		before = fdinfo_number(fd, "bpf_missed_budget");
+	return before ? "misses" : "nothing";
 }
 
 TEST_F(scope, every_way)
@@ -128,6 +131,20 @@ TEST_F(scope, sleepable)
 	fd = umulti_link_one(user_func1, BPF_TRACE_UPROBE_MULTI, 0, 0, prog);
 	ASSERT_LE(0, fd);
 	EXPECT_STREQ("nothing", wrong(self, fd, hit_user_func, 1));
+}
+
+TEST_F(scope, sleepable_fentry)
+{
+	union bpf_attr attr;
+	int fd, prog;
+
+	tracing_attr(&attr, BPF_TRACE_FENTRY, FUNC);
+	attr.prog_flags = BPF_F_SLEEPABLE;
+	prog = body_load(&attr, &self->area, NULL, 0);
+	ASSERT_EQ(0, set_scope(prog, OUTER));
+	fd = tracing_open_drop(prog);
+	ASSERT_LE(0, fd);
+	EXPECT_STREQ("nothing", wrong(self, fd, hit, 1));
 }
 
 TEST_F(scope, perf_event)

@@ -200,11 +200,11 @@ static inline int types_load(void)
 	return sys_bpf(BPF_BTF_LOAD, &attr);
 }
 
-/* For each task a long */
-static inline int storage_create(int types)
+/* For each task or cgroup, depending on the type, a long */
+static inline int storage_create(enum bpf_map_type type, int types)
 {
 	union bpf_attr attr = {
-		.map_type = BPF_MAP_TYPE_TASK_STORAGE,
+		.map_type = type,
 		.key_size = 4, .value_size = 8, .map_flags = BPF_F_NO_PREALLOC,
 		.map_name = BPF_NAME, .btf_fd = types,
 		.btf_key_type_id = TYPE_INT, .btf_value_type_id = TYPE_LONG,

@@ -112,7 +112,7 @@ static inline bool way_takes_guard(const struct way *way)
 	return way->type == BPF_PROG_TYPE_KPROBE || way->type == BPF_PROG_TYPE_TRACEPOINT;
 }
 
-/* What runs from a trampoline has no budget, and no reasons for what it misses */
+/* What runs from a trampoline does not count its hits, nor but for the budget why it misses any */
 static inline bool way_has_trampoline(const struct way *way)
 {
 	return way->kind == BY_TRACING && !way->tracepoint;
