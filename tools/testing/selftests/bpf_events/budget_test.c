@@ -390,8 +390,10 @@ static bool refused_for(int prog)
 
 TEST_F(budget, refusals)
 {
+	int hook = btf_func_id("bpf_lsm_task_getscheduler");
 	char long_line[PATH_MAX + 2] = "default 100";
 	int file = open(BUDGET, O_WRONLY | O_CLOEXEC);
+	union bpf_attr attr;
 
 	ASSERT_LE(0, file);
 	memset(long_line + strlen(long_line), ' ', PATH_MAX - strlen(long_line));
@@ -419,6 +421,10 @@ TEST_F(budget, refusals)
 	EXPECT_TRUE(refused_for(tracing_try(BPF_TRACE_ITER, target_id(BPF_TRACE_ITER, "task"), 0)));
 	EXPECT_TRUE(refused_for(tracing_try(BPF_MODIFY_RETURN,
 					    btf_func_id("bpf_modify_return_test"), 0)));
+	if (hook > 0) { /* CONFIG_BPF_LSM */
+		load_attr(&attr, BPF_PROG_TYPE_LSM, BPF_LSM_MAC, hook);
+		EXPECT_TRUE(refused_for(body_load(&attr, &self->area, NULL, 0)));
+	}
 }
 
 TEST_F(budget, takes_cap_sys_admin)
