@@ -36,8 +36,20 @@ static struct attached {
 	char fdinfo[1024];	/* of the link, as it was last read */
 } attached[MAX_PROGS];
 
+/* Without it, libbpf leaves types out; task storage without types is EINVAL before it is EPERM. */
+static bool has_cap_bpf(void)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, NULL, 4, 4, 1, NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd != -EPERM;
+}
+
 static const char *load_hint(int err)
 {
+	if (err == EINVAL && !has_cap_bpf())
+		err = EPERM;
 	switch (err) {
 	case EPERM:
 		return "it takes CAP_BPF and CAP_PERFMON: run it as root, outside of any container";
